@@ -1,0 +1,8 @@
+// Runs a table of cases under Node's test runner.
+import { test } from "node:test"
+import type { Case } from "./cases"
+
+/** Registers one test for each case. */
+export function runCases(cases: Case[]) {
+    for (const c of cases) test(c.name, () => c.run())
+}
