@@ -1,1 +1,138 @@
-console.log("hello")
+// The reference firmware: settings -> connection -> telemetry.
+import * as ds from "@devicescript/core"
+import { defaultPolicy, type Jitter, type Policy } from "./core/backoff"
+import {
+    choiceSetting,
+    intSetting,
+    textSetting,
+    type ConfigSource,
+} from "./core/config"
+import { log } from "./device/log"
+import { readRaw } from "./device/settings"
+import { startMqtt, VERSION, type Client } from "./index"
+
+const MAX_MS = 0x7fffffff
+
+/** Every key the firmware reads; README has the table. */
+const KEYS = [
+    "MQTT_HOST",
+    "MQTT_PORT",
+    "MQTT_PROTO",
+    "MQTT_USER",
+    "MQTT_PWD",
+    "MQTT_PREFIX",
+    "KEEP_ALIVE",
+    "RETRY_MIN",
+    "RETRY_CAP",
+    "OVERLOAD_CAP",
+    "JITTER",
+    "SPREAD",
+    "MAX_ATTEMPTS",
+    "CONNACK_WAIT",
+    "DIAL_WAIT",
+    "PING_WAIT",
+    "STABLE",
+    "MAX_PACKET",
+    "TELEMETRY",
+]
+
+/** All settings, read once: what follows needs no waiting. */
+async function readSettings(): Promise<ConfigSource> {
+    const values: string[] = []
+    for (const key of KEYS) values.push(await readRaw(key))
+    return {
+        raw: key => values[KEYS.indexOf(key)],
+        complain: log,
+    }
+}
+
+/** Each bound follows the one before it, so that the policy is always a possible one. */
+function readPolicy(from: ConfigSource): Policy {
+    const p = defaultPolicy()
+    p.minMs = intSetting(from, "RETRY_MIN", 1, MAX_MS, p.minMs)
+    p.capMs = intSetting(
+        from,
+        "RETRY_CAP",
+        p.minMs,
+        MAX_MS,
+        atLeast(p.capMs, p.minMs),
+    )
+    const overloadMs = atLeast(p.overloadCapMs, p.capMs)
+    p.overloadCapMs = intSetting(
+        from,
+        "OVERLOAD_CAP",
+        p.capMs,
+        MAX_MS,
+        overloadMs,
+    )
+    p.jitter = choiceSetting(
+        from,
+        "JITTER",
+        ["proportional", "equal", "full", "decorrelated", "none"],
+        p.jitter,
+    ) as Jitter
+    const maxSpreadMs = p.jitter === "none" ? 0 : p.overloadCapMs
+    p.spreadMs = intSetting(from, "SPREAD", 0, maxSpreadMs, p.spreadMs)
+    p.maxAttempts = intSetting(from, "MAX_ATTEMPTS", 0, MAX_MS, p.maxAttempts)
+    p.connackMs = intSetting(from, "CONNACK_WAIT", 100, 600000, p.connackMs)
+    p.connackOverloadMs = atLeast(p.connackOverloadMs, p.connackMs)
+    p.dialMs = intSetting(from, "DIAL_WAIT", 100, 600000, p.dialMs)
+    p.stableMs = intSetting(from, "STABLE", 0, MAX_MS, p.stableMs)
+    return p
+}
+
+function atLeast(value: number, low: number): number {
+    return value < low ? low : value
+}
+
+/** The connection the settings describe, or undefined when there is no host. */
+function connect(from: ConfigSource, topic: string): Client | undefined {
+    const host = textSetting(from, "MQTT_HOST", 1, 100, "")
+    if (!host) {
+        log({
+            ev: "config",
+            key: "MQTT_HOST",
+            value: "missing",
+            allowed: "a line MQTT_HOST=... in .env.local",
+            used: "none, so there is no connection",
+        })
+        return undefined
+    }
+    const proto = choiceSetting(from, "MQTT_PROTO", ["tcp", "tls"], "tcp")
+    const port = proto === "tls" ? 8883 : 1883
+    const status = topic + "/status"
+    return startMqtt({
+        host,
+        proto: proto as "tcp" | "tls",
+        port: intSetting(from, "MQTT_PORT", 1, 65535, port),
+        username: textSetting(from, "MQTT_USER", 1, 180, undefined),
+        password: textSetting(from, "MQTT_PWD", 1, 180, undefined),
+        keepAliveSeconds: intSetting(from, "KEEP_ALIVE", 0, 65535, 60),
+        pingMs: intSetting(from, "PING_WAIT", 100, 600000, 10000),
+        maxPacketBytes: intSetting(from, "MAX_PACKET", 128, 16384, 1024),
+        will: { topic: status, payload: "offline", qos: 0, retain: true },
+        birth: { topic: status, payload: "online", retain: true },
+        farewell: { topic: status, payload: "offline", retain: true },
+        policy: readPolicy(from),
+    })
+}
+
+const id = ds.deviceIdentifier("self")
+const upMs = ds.millis()
+// A start at which the clock already runs came without a chip reset.
+const cause = upMs < 2000 ? "power-on" : "restart"
+log({ ev: "boot", id, version: VERSION, cause, upMs })
+
+const source = await readSettings()
+const topic = textSetting(source, "MQTT_PREFIX", 1, 60, "herdless") + "/" + id
+const everyS = intSetting(source, "TELEMETRY", 1, 86400, 60)
+const client = connect(source, topic)
+while (client) {
+    const { losses, dropped } = client.counters
+    const seconds = Math.idiv(ds.millis(), 1000)
+    await client.publish(
+        topic + "/telemetry",
+        JSON.stringify({ up: seconds, reconnects: losses, drops: dropped }),
+    )
+    await ds.sleep(everyS * 1000)
+}

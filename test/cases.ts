@@ -27,7 +27,7 @@ export function throws(run: () => void, text: string) {
 }
 
 /** Bytes as lower-case hex, to compare packets by. */
-export function hex(bytes: Uint8Array | Buffer): string {
+export function hex(bytes: Buffer): string {
     const digits = "0123456789abcdef"
     let out = ""
     for (let i = 0; i < bytes.length; ++i)

@@ -1,0 +1,122 @@
+// The device's Jacdac bus: jacdac-ts on the host's clock, for settings and for Wi-Fi.
+import {
+    FRAME_SEND,
+    JDBus,
+    JDServerServiceProvider,
+    SettingsClient,
+    SRV_SETTINGS,
+    WifiEvent,
+    WifiServer,
+    type Scheduler,
+} from "jacdac-ts"
+import type { Clock, Timer } from "./clock"
+import type { DeviceVm } from "./device"
+
+/** jacdac-ts's idea of time, on a Clock. */
+class ClockScheduler implements Scheduler {
+    constructor(private readonly clock: Clock) {}
+
+    get timestamp() {
+        return this.clock.nowMs()
+    }
+    resetTime() {}
+    setTimeout(
+        run: (...args: unknown[]) => void,
+        delayMs: number,
+        ...args: unknown[]
+    ) {
+        return this.clock.setTimeout(() => run(...args), delayMs)
+    }
+    clearTimeout(timer: Timer) {
+        this.clock.clearTimeout(timer)
+    }
+    setInterval(
+        run: (...args: unknown[]) => void,
+        everyMs: number,
+        ...args: unknown[]
+    ) {
+        const interval: { timer: Timer | undefined } = { timer: undefined }
+        const again = () => {
+            interval.timer = this.clock.setTimeout(again, everyMs)
+            run(...args)
+        }
+        interval.timer = this.clock.setTimeout(again, everyMs)
+        return interval
+    }
+    clearInterval(interval: { timer: Timer | undefined } | undefined) {
+        if (interval) this.clock.clearTimeout(interval.timer)
+    }
+}
+
+/** A frame needs about this long on the wire. */
+const FRAME_MS = 1
+
+/** One device's bus. Pass `toBus` to DeviceOptions.onFrame, then `connect` the device. */
+export class Bus {
+    readonly jacdac: JDBus
+    private device: DeviceVm | undefined
+
+    constructor(private readonly clock: Clock) {
+        this.jacdac = new JDBus([], {
+            deviceId: "4a0d000000000001",
+            scheduler: new ClockScheduler(clock),
+            client: false,
+            disableRoleManager: true,
+        })
+        this.jacdac.on(FRAME_SEND, (frame: Uint8Array) =>
+            // Never from within the VM's own call: it would lose the frame.
+            clock.setTimeout(() => this.device?.receiveFrame(frame), FRAME_MS),
+        )
+    }
+
+    readonly toBus = (frame: Uint8Array) => {
+        this.clock.setTimeout(
+            () => this.jacdac.processFrame(frame as never, "vm"),
+            FRAME_MS,
+        )
+    }
+
+    connect(device: DeviceVm) {
+        this.device = device
+    }
+
+    /** Stops the bus's timers. */
+    async close() {
+        this.device = undefined
+        await this.jacdac.stop()
+    }
+
+    /** A client of the device's settings, once the device has announced itself. */
+    settings(): SettingsClient | undefined {
+        const service = this.jacdac.services({ serviceClass: SRV_SETTINGS })[0]
+        return service && new SettingsClient(service)
+    }
+}
+
+/** The Wi-Fi service that an ESP32's runtime has on board, played on the bus. */
+export class WifiAccess {
+    private readonly server = new WifiServer()
+    /** Times the program asked for a new association. */
+    reconnects = 0
+
+    constructor(bus: Bus, deviceId = "5f1f000000000001") {
+        this.server.on("reconnect", () => this.reconnects++)
+        bus.jacdac.addServiceProvider(
+            new JDServerServiceProvider("wifi", [this.server], { deviceId }),
+        )
+    }
+
+    /** Associates and gets an address (four bytes; 0.0.0.0 is possible and useless). */
+    gotIp(ip: number[] = [10, 0, 0, 2]) {
+        this.server.ssid.setValues(["lab"])
+        this.server.ipAddress.setValues([new Uint8Array(ip)])
+    }
+
+    /** Loses address and association. */
+    lostIp() {
+        this.server.ssid.setValues([""])
+        this.server.ipAddress.setValues([new Uint8Array(0)])
+        // The server only ever announces GotIp by itself.
+        this.server.sendEvent(WifiEvent.LostIp)
+    }
+}

@@ -1,0 +1,213 @@
+// One simulated device: the real DeviceScript VM with its clock, network, entropy, flash
+// and Jacdac bus injected. It can be switched on and off like a board; flash outlives both.
+import type { Clock, Timer } from "./clock"
+import type { Flash } from "./flash"
+import { createVm, type VmModule } from "./module"
+import type { Network, Socket } from "./network"
+
+/** What a device is made of. */
+export interface DeviceOptions {
+    /** 16 hexadecimal digits. */
+    deviceId: string
+    clock: Clock
+    network: Network
+    flash: Flash
+    /** The hardware's random numbers. */
+    entropy: (bytes: number) => Uint8Array
+    /** Collects garbage at every allocation: slow, finds dangling references. */
+    gcStress?: boolean
+    /** Each line the device prints on its console, as it comes out of the serial port. */
+    onConsole?: (line: string) => void
+    /** The program died (0: it asked for `ds.restart()`); the runtime starts it again. */
+    onPanic?: (code: number) => void
+    /** `ds.reboot()`: the chip has reset and boots again from flash. */
+    onReboot?: () => void
+    /** The VM itself died, which the real chip would answer with a reset. */
+    onAbort?: (reason: string) => void
+    /** A frame from the device to its Jacdac bus. */
+    onFrame?: (frame: Uint8Array) => void
+}
+
+const EVENT_OPEN = 1
+const EVENT_CLOSE = 2
+const EVENT_ERROR = 3
+const EVENT_MESSAGE = 4
+
+/** From `ds.reboot()` to the first instruction of the runtime, as short as on an ESP32. */
+const REBOOT_MS = 300
+
+/** Return code of socket natives when there is no socket. */
+const NO_SOCKET = -10
+
+export class DeviceVm {
+    private vm: VmModule | undefined
+    private socket: Socket | undefined
+    private rebootTimer: Timer | undefined
+    /** Times the program died since the device was made, `ds.restart()` not counted. */
+    panics: number[] = []
+
+    constructor(readonly options: DeviceOptions) {}
+
+    /** True from powerOn to powerOff (a reboot in between included). */
+    get isOn() {
+        return this.vm !== undefined || this.rebootTimer !== undefined
+    }
+
+    /** The VM's memory, for measurements from outside; throws when switched off. */
+    get memory(): Uint8Array {
+        return this.running().HEAPU8
+    }
+
+    /** Switches the power on: boots the runtime, which starts the program in flash. */
+    powerOn() {
+        if (this.isOn) return
+        const { options } = this
+        const vm = createVm({
+            clock: options.clock,
+            entropy: options.entropy,
+            diagnostics: () => {},
+        })
+        this.vm = vm
+        vm.flashLoad = () => options.flash.load()
+        vm.flashSave = image => options.flash.save(image)
+        vm.dmesg = line => options.onConsole?.(line)
+        vm.sendPacket = frame => options.onFrame?.(frame)
+        vm.log = () => {}
+        vm.error = (e: unknown) => this.stopped(vm, e)
+        vm.panicHandler = code => {
+            if (code) this.panics.push(code)
+            options.onPanic?.(code)
+        }
+        vm.deployHandler = () => {}
+        this.giveSockets(vm)
+        vm.devsGcStress(!!options.gcStress)
+        vm.devsSetDeviceId(options.deviceId)
+        vm.devsStart()
+    }
+
+    /** Cuts the power at this instant. */
+    powerOff() {
+        this.options.clock.clearTimeout(this.rebootTimer)
+        this.rebootTimer = undefined
+        this.vm?.devsStop()
+        this.vm = undefined
+        this.socket?.destroy()
+        this.socket = undefined
+    }
+
+    /** Stores a program in flash and starts it. Throws when the VM refuses it. */
+    deploy(bytecode: Uint8Array) {
+        const code = this.running().devsDeploy(bytecode)
+        if (code) throw new Error(`the VM refused the program: code ${code}`)
+    }
+
+    /** A frame from the Jacdac bus to the device; lost while it is off. */
+    receiveFrame(frame: Uint8Array) {
+        this.vm?.handlePacket(frame)
+    }
+
+    private running(): VmModule {
+        if (!this.vm) throw new Error("the device is switched off")
+        return this.vm
+    }
+
+    /** The C program ended: by `ds.reboot()`, or because the VM aborted. */
+    private stopped(vm: VmModule, e: unknown) {
+        if (vm !== this.vm) return
+        this.powerOff()
+        const { clock, onReboot, onAbort } = this.options
+        this.rebootTimer = clock.setTimeout(() => {
+            this.rebootTimer = undefined
+            this.powerOn()
+        }, REBOOT_MS)
+        if ((e as Error)?.name === "ExitStatus") onReboot?.()
+        else onAbort?.(String(e))
+    }
+
+    private giveSockets(vm: VmModule) {
+        const { network, clock } = this.options
+        vm.sockIsAvailable = () => network.isUp()
+        vm.sockOpen = (hostPointer, signedPort) => {
+            this.socket?.close()
+            const tls = signedPort < 0
+            const port = tls ? -signedPort : signedPort
+            const host = readString(vm, hostPointer)
+            const name = `${tls ? "tls" : "tcp"}://${host}:${port}`
+            const inbox = new Inbox(clock, vm, () => socket === this.socket)
+            const finish = () => (this.socket = undefined)
+            const socket = network.open(host, port, tls, {
+                open: () => inbox.put(EVENT_OPEN),
+                data: bytes => inbox.put(EVENT_MESSAGE, bytes),
+                error: message =>
+                    inbox.put(
+                        EVENT_ERROR,
+                        Buffer.from(`${name}: ${message}`),
+                        finish,
+                    ),
+                close: () => inbox.put(EVENT_CLOSE, undefined, finish),
+            })
+            this.socket = socket
+            return 0
+        }
+        vm.sockWrite = (pointer, bytes) =>
+            this.socket
+                ? this.socket.write(vm.HEAPU8.slice(pointer, pointer + bytes))
+                : NO_SOCKET
+        vm.sockClose = () => {
+            if (!this.socket) return NO_SOCKET
+            this.socket.close()
+            this.socket = undefined
+            return 0
+        }
+    }
+}
+
+/** About what an ESP32's Wi-Fi brings: one chunk of 1,024 B a millisecond. */
+const CHUNK_MS = 1
+
+/**
+ * Hands a socket's events to the VM in order, data no faster than a real link would: a
+ * whole window at once would fill the VM's heap before the program had a turn.
+ */
+class Inbox {
+    private queue: {
+        event: number
+        bytes?: Uint8Array
+        before?: () => void
+    }[] = []
+    private busy = false
+
+    constructor(
+        private readonly clock: Clock,
+        private readonly vm: VmModule,
+        private readonly isCurrent: () => boolean,
+    ) {}
+
+    put(event: number, bytes?: Uint8Array, before?: () => void) {
+        this.queue.push({ event, bytes, before })
+        if (!this.busy) this.deliver()
+    }
+
+    private deliver() {
+        const item = this.queue.shift()
+        this.busy = item !== undefined
+        if (!item || !this.isCurrent()) return
+        this.clock.setTimeout(() => this.deliver(), CHUNK_MS)
+        item.before?.()
+        socketEvent(this.vm, item.event, item.bytes)
+        this.vm.wake()
+    }
+}
+
+function readString(vm: VmModule, pointer: number): string {
+    const end = vm.HEAPU8.indexOf(0, pointer)
+    return Buffer.from(vm.HEAPU8.subarray(pointer, end)).toString("utf8")
+}
+
+function socketEvent(vm: VmModule, event: number, bytes?: Uint8Array) {
+    if (!bytes) return vm._jd_em_tcpsock_on_event(event, 0, 0)
+    const pointer = vm._malloc(bytes.length)
+    vm.HEAPU8.set(bytes, pointer)
+    vm._jd_em_tcpsock_on_event(event, pointer, bytes.length)
+    vm._free(pointer)
+}

@@ -1,0 +1,56 @@
+// Makes the flash of a device as a deploy over the bus would: program and settings, written
+// by the VM itself, so that the image is what a board would hold.
+import { Bus } from "./bus"
+import { VirtualClock } from "./clock"
+import { DeviceVm } from "./device"
+import { MemoryFlash } from "./flash"
+import { SimNetwork } from "./network"
+import type { Settings } from "./env"
+
+const SETTLE_MS = 2000
+
+/** Values longer than this make the runtime abort; the writer refuses them. */
+export const MAX_VALUE_BYTES = 200
+
+/**
+ * The flash image of a device that has this program and these settings and has never run.
+ * @throws RangeError for a value of more than MAX_VALUE_BYTES
+ */
+export async function makeFlash(
+    bytecode: Uint8Array,
+    settings: Settings = {},
+): Promise<Uint8Array> {
+    const clock = new VirtualClock()
+    clock.drains = true
+    const bus = new Bus(clock)
+    const flash = new MemoryFlash()
+    const device = new DeviceVm({
+        deviceId: "0000000000000001",
+        clock,
+        network: new SimNetwork(clock),
+        flash,
+        entropy: bytes => new Uint8Array(bytes),
+        onFrame: bus.toBus,
+    })
+    bus.connect(device)
+    device.powerOn()
+    await clock.runUntil(() => !!bus.settings(), SETTLE_MS)
+    const client = bus.settings()
+    if (!client) throw new Error("the VM did not offer its settings service")
+    for (const key of Object.keys(settings)) {
+        const value = Buffer.from(settings[key], "utf8")
+        if (value.length > MAX_VALUE_BYTES)
+            throw new RangeError(
+                `setting ${key} has ${value.length} bytes; allowed: at most ${MAX_VALUE_BYTES}`,
+            )
+        let done = false
+        const writing = client.setValue(key, value).then(() => (done = true))
+        await clock.runUntil(() => done, SETTLE_MS)
+        if (!done) throw new Error(`the VM did not store setting ${key}`)
+        await writing
+    }
+    device.deploy(bytecode)
+    device.powerOff()
+    await bus.close()
+    return flash.image
+}

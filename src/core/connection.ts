@@ -1,0 +1,377 @@
+// The connection as a state machine: events in, effects out through a port, and `dueMs` says
+// when it wants to be called next. Pure: it is given the time, never waits, and owns no socket.
+//
+// | state           | it waits for              | leaves it                                          |
+// |-----------------|---------------------------|----------------------------------------------------|
+// | halted          | start                     | start -> noLink, or holdOff when there is a link   |
+// | noLink          | a network                 | link up -> holdOff (a first wait)                  |
+// | holdOff         | its time                  | due -> connecting; retry now -> connecting         |
+// | connecting      | the socket to open        | opened -> awaitingConnack                          |
+// | awaitingConnack | CONNACK                   | accepted -> connected                              |
+// | connected       | nothing                   | any failure -> holdOff                             |
+// | disconnecting   | DISCONNECT to leave       | due or closed -> halted                            |
+//
+// From everywhere: stop -> halted (through disconnecting when connected), link down -> noLink.
+// A failure in connecting or awaitingConnack -> holdOff, or halted when the verdict or the
+// attempt limit says so. What is not written here changes nothing, and `handle` returns false.
+
+import type { Backoff } from "./backoff"
+import type { Line } from "./line"
+import {
+    socketVerdict,
+    type Evidence,
+    type Lane,
+    type Phase,
+    type SocketFault,
+    type Verdict,
+} from "./verdict"
+
+/** Where the connection is; each state carries only its own data. Times are `nowMs` values. */
+export type State =
+    | { name: "halted"; reason: string }
+    | { name: "noLink" }
+    | { name: "holdOff"; dueMs: number }
+    | { name: "connecting"; sinceMs: number; dueMs: number }
+    | { name: "awaitingConnack"; sinceMs: number; dueMs: number }
+    | { name: "connected"; sinceMs: number }
+    | { name: "disconnecting"; dueMs: number }
+
+/** What can happen to a connection. */
+export type Event =
+    | { on: "start" }
+    | { on: "stop" }
+    | { on: "linkUp" }
+    | { on: "linkDown" }
+    | { on: "opened" }
+    /** The socket failed by itself, or a native refused. */
+    | { on: "socket"; fault: SocketFault; text: string }
+    /** CONNACK with code 0. */
+    | { on: "accepted"; sessionPresent: boolean }
+    /** The peer said or did something that ends this connection. */
+    | { on: "broken"; verdict: Verdict }
+    | { on: "tick" }
+    /** A person said "go now". */
+    | { on: "retryNow" }
+
+/** The effects of a connection. Each does its work at once and does not call back. */
+export interface Port {
+    /** Opens the socket; returns what went wrong, or undefined. */
+    dial(): string | undefined
+    /** Sends CONNECT; returns what went wrong, or undefined. */
+    connect(): string | undefined
+    /** Sends DISCONNECT if it can. */
+    disconnect(): void
+    /** Closes the socket; harmless when there is none. */
+    close(): void
+    log(line: Line): void
+    /** The state has changed. */
+    changed(): void
+}
+
+/** What a connection needs to know for its lines and verdicts. */
+export interface Endpoint {
+    host: string
+    port: number
+    tls: boolean
+}
+
+/** Between closing a socket and opening the next: a late close would hit the new one (ESP32). */
+const REOPEN_MS = 100
+
+/** How long DISCONNECT is given to leave before the socket is closed. */
+const LINGER_MS = 100
+
+export class Connection {
+    state: State = { name: "halted", reason: "not started" }
+    /** Whether there is a network. Starts true: a device without a Wi-Fi service has one. */
+    hasLink = true
+    /** Sessions that ended since the program started. */
+    lost = 0
+    private closedMs = -REOPEN_MS
+    /** A start that came while disconnecting. */
+    startAgain = false
+
+    constructor(
+        readonly endpoint: Endpoint,
+        readonly backoff: Backoff,
+        private readonly port: Port,
+    ) {}
+
+    /** When to send the next `tick`, or -1 for never. */
+    dueMs(): number {
+        const s = this.state
+        switch (s.name) {
+            case "holdOff":
+            case "connecting":
+            case "awaitingConnack":
+            case "disconnecting":
+                return s.dueMs
+            default:
+                return -1
+        }
+    }
+
+    /** Takes one event. False: it means nothing in this state and changed nothing. */
+    handle(event: Event, nowMs: number): boolean {
+        switch (event.on) {
+            case "start":
+                return this.start(nowMs)
+            case "stop":
+                return this.stop(nowMs)
+            case "linkUp":
+                return this.linkUp(nowMs)
+            case "linkDown":
+                return this.linkDown(nowMs)
+            case "opened":
+                return this.opened(nowMs)
+            case "socket":
+                return this.socketFailed(event.fault, event.text, nowMs)
+            case "accepted":
+                return this.accepted(event.sessionPresent, nowMs)
+            case "broken":
+                return this.broken(event.verdict, nowMs)
+            case "tick":
+                return this.tick(nowMs)
+            case "retryNow":
+                return this.retryNow(nowMs)
+        }
+    }
+
+    private start(nowMs: number): boolean {
+        if (this.state.name === "disconnecting") {
+            this.startAgain = true
+            return true
+        }
+        if (this.state.name !== "halted") return false
+        if (this.hasLink) this.begin("start", nowMs)
+        else this.enter({ name: "noLink" })
+        return true
+    }
+
+    private stop(nowMs: number): boolean {
+        this.startAgain = false
+        switch (this.state.name) {
+            case "halted":
+            case "disconnecting":
+                return false
+            case "connected":
+                this.port.disconnect()
+                this.enter({ name: "disconnecting", dueMs: nowMs + LINGER_MS })
+                return true
+            default:
+                this.close(nowMs)
+                this.halt("stopped")
+                return true
+        }
+    }
+
+    private linkUp(nowMs: number): boolean {
+        if (this.hasLink) return false
+        this.hasLink = true
+        if (this.state.name === "noLink") this.begin("network is up", nowMs)
+        return true
+    }
+
+    private linkDown(nowMs: number): boolean {
+        if (!this.hasLink) return false
+        this.hasLink = false
+        switch (this.state.name) {
+            case "halted":
+            case "noLink":
+                return true
+            case "disconnecting":
+                this.close(nowMs)
+                this.stopped(nowMs)
+                return true
+            case "connected":
+                this.logLost(linkLost(), false, nowMs)
+        }
+        this.close(nowMs)
+        this.enter({ name: "noLink" })
+        return true
+    }
+
+    private opened(nowMs: number): boolean {
+        if (this.state.name !== "connecting") return false
+        const sinceMs = this.state.sinceMs
+        const problem = this.port.connect()
+        const dueMs = nowMs + this.backoff.connackWaitMs
+        this.enter({ name: "awaitingConnack", sinceMs, dueMs })
+        if (problem !== undefined) this.socketFailed("native", problem, nowMs)
+        return true
+    }
+
+    private accepted(session: boolean, nowMs: number): boolean {
+        if (this.state.name !== "awaitingConnack") return false
+        const tookMs = nowMs - this.state.sinceMs
+        const n = this.backoff.attempts + 1
+        this.backoff.accepted(nowMs)
+        this.port.log({ ev: "connected", n, tookMs, session })
+        this.enter({ name: "connected", sinceMs: nowMs })
+        return true
+    }
+
+    private socketFailed(what: SocketFault, text: string, nowMs: number) {
+        const phase = this.phase()
+        if (phase === undefined) return this.closedWhileLeaving(nowMs)
+        const verdict = socketVerdict(phase, what, this.endpoint.tls, text)
+        return this.broken(verdict, nowMs)
+    }
+
+    private closedWhileLeaving(nowMs: number): boolean {
+        if (this.state.name !== "disconnecting") return false
+        this.close(nowMs)
+        this.stopped(nowMs)
+        return true
+    }
+
+    private phase(): Phase | undefined {
+        switch (this.state.name) {
+            case "connecting":
+                return "dial"
+            case "awaitingConnack":
+                return "connack"
+            case "connected":
+                return "session"
+            default:
+                return undefined
+        }
+    }
+
+    private broken(verdict: Verdict, nowMs: number): boolean {
+        switch (this.state.name) {
+            case "connecting":
+            case "awaitingConnack":
+                this.close(nowMs)
+                this.retry(this.backoff.failed(verdict), verdict, nowMs)
+                return true
+            case "connected": {
+                const attempts = this.backoff.attempts
+                this.close(nowMs)
+                const delayMs = this.backoff.ended(nowMs, verdict)
+                // A flap counts as one more failed attempt; a loss begins anew.
+                this.logLost(verdict, this.backoff.attempts > attempts, nowMs)
+                this.retry(delayMs, verdict, nowMs)
+                return true
+            }
+            default:
+                return false
+        }
+    }
+
+    private tick(nowMs: number): boolean {
+        const s = this.state
+        const dueMs = this.dueMs()
+        if (dueMs < 0 || nowMs < dueMs) return false
+        switch (s.name) {
+            case "holdOff":
+                return this.dial(nowMs)
+            case "connecting":
+            case "awaitingConnack":
+                return this.socketFailed("timeout", "", nowMs)
+            default:
+                return this.closedWhileLeaving(nowMs)
+        }
+    }
+
+    private dial(nowMs: number): boolean {
+        const { host, port, tls } = this.endpoint
+        const n = this.backoff.attempts + 1
+        const proto = tls ? "tls" : "tcp"
+        this.port.log({ ev: "attempt", n, host, port, proto })
+        const dueMs = nowMs + this.backoff.policy.dialMs
+        const problem = this.port.dial()
+        this.enter({ name: "connecting", sinceMs: nowMs, dueMs })
+        if (problem !== undefined) this.socketFailed("native", problem, nowMs)
+        return true
+    }
+
+    private retryNow(nowMs: number): boolean {
+        this.backoff.retryNow()
+        if (this.state.name !== "holdOff") return false
+        this.enter({ name: "holdOff", dueMs: this.reopenMs(nowMs) })
+        return true
+    }
+
+    /** The first wait of an outage that no failure of ours began. */
+    private begin(reason: string, nowMs: number) {
+        this.hold(this.backoff.begin(), "retry", "none", reason, nowMs)
+    }
+
+    /** After a failure: waits `delayMs`, or halts when that is -1. */
+    private retry(delayMs: number, verdict: Verdict, nowMs: number) {
+        const { lane, evidence, reason } = verdict
+        if (delayMs >= 0) this.hold(delayMs, lane, evidence, reason, nowMs)
+        else this.halt(lane === "stop" ? reason : "gave up: " + reason)
+    }
+
+    private hold(
+        waitMs: number,
+        lane: Lane,
+        evidence: Evidence | "none",
+        reason: string,
+        nowMs: number,
+    ) {
+        const reopenMs = this.reopenMs(nowMs)
+        const dueMs = nowMs + waitMs > reopenMs ? nowMs + waitMs : reopenMs
+        const { attempts: n, ceilingMs, proven } = this.backoff
+        this.port.log({
+            ev: "retry",
+            n,
+            delayMs: dueMs - nowMs,
+            ceilingMs,
+            lane,
+            evidence,
+            reason,
+            proven,
+        })
+        this.enter({ name: "holdOff", dueMs })
+    }
+
+    /** The earliest time to open a socket again. */
+    private reopenMs(nowMs: number): number {
+        const dueMs = this.closedMs + REOPEN_MS
+        return dueMs > nowMs ? dueMs : nowMs
+    }
+
+    private close(nowMs: number) {
+        const name = this.state.name
+        if (name === "holdOff" || name === "noLink") return
+        this.port.close()
+        this.closedMs = nowMs
+    }
+
+    private stopped(nowMs: number) {
+        this.halt("stopped")
+        if (!this.startAgain) return
+        this.startAgain = false
+        this.start(nowMs)
+    }
+
+    private halt(reason: string) {
+        this.port.log({ ev: "halt", reason })
+        this.enter({ name: "halted", reason })
+    }
+
+    private logLost(verdict: Verdict, flap: boolean, nowMs: number) {
+        if (this.state.name !== "connected") return
+        this.lost++
+        this.port.log({
+            ev: "lost",
+            upMs: nowMs - this.state.sinceMs,
+            lane: verdict.lane,
+            evidence: verdict.evidence,
+            reason: verdict.reason,
+            flap,
+        })
+    }
+
+    private enter(state: State) {
+        this.state = state
+        this.port.changed()
+    }
+}
+
+function linkLost(): Verdict {
+    return { lane: "retry", evidence: "refused", reason: "network lost" }
+}

@@ -1,0 +1,307 @@
+// What a failure means: every one is classified here, once, over socket errors, MQTT 3.1.1
+// return codes, MQTT 5 reason codes and HTTP status. Pure, and total: each function has an answer for every
+// input. Switches, not tables, so that a program carries only the functions it calls.
+//
+// | lane     | what the device does                                 | what leads there                      |
+// |----------|------------------------------------------------------|---------------------------------------|
+// | retry    | the backoff schedule                                 | no broker there, or it says "not now" |
+// | overload | the same; the evidence lets the ceiling pass the cap | stalled, busy, reset                  |
+// | slow     | 5 min growing to 1 h                                 | a person or time must cure it         |
+// | stop     | no more attempts                                     | only what we ourselves got wrong      |
+//
+// Nothing that an MQTT broker sends leads to `stop`: an auth server that is down looks exactly like
+// bad credentials, and a fleet that gave up has to be visited.
+
+/** Which schedule a failed attempt goes on. */
+export type Lane = "retry" | "overload" | "slow" | "stop"
+
+/**
+ * What a failure shows about the broker. `refused`: an answer, or no way to it, that proves nothing
+ * about load. `silent`: no TCP in time. `stalled`: TCP, but no CONNACK in time. `busy`: the broker says so.
+ * `reset`: closed after TCP, before a stable session. The last three prove overload.
+ */
+export type Evidence = "refused" | "silent" | "stalled" | "busy" | "reset"
+
+/** One failure, classified. `reason` is for people: ASCII, at most 40 characters. */
+export interface Verdict {
+    lane: Lane
+    evidence: Evidence
+    reason: string
+}
+
+/** How far a connection had come. */
+export type Phase = "dial" | "connack" | "session"
+
+/** How a socket failed. `native`: our own runtime refused (threw, or returned a code). */
+export type SocketFault = "error" | "closed" | "timeout" | "native"
+
+/**
+ * A socket failure. `phase` is what the device was waiting for: the open socket, CONNACK, or anything in a
+ * session (where `timeout` is a PINGRESP that did not come). `text` is the runtime's message, in whatever words.
+ */
+export function socketVerdict(
+    phase: Phase,
+    what: SocketFault,
+    tls: boolean,
+    text: string,
+): Verdict {
+    // Our own queue was full or the network gone: that says nothing about the broker.
+    if (what === "native")
+        return retry(
+            phase === "dial" ? "socket not opened" : "socket write failed",
+        )
+    switch (phase) {
+        case "dial":
+            return dialVerdict(what, tls, text)
+        case "connack":
+            if (what === "timeout") return stalled("no CONNACK in time")
+            return reset("closed before CONNACK")
+        default:
+            if (what === "timeout") return stalled("no PINGRESP in time")
+            return reset("connection closed")
+    }
+}
+
+function dialVerdict(what: SocketFault, tls: boolean, text: string): Verdict {
+    if (what === "timeout") {
+        // With TLS the ESP32 reports open only after the handshake. A host that is down answers the SYN
+        // with a reset or the router with "unreachable", both soon; what can hang for the whole dial time is
+        // the handshake, the dearest thing a returning herd asks of a broker. So this counts as
+        // stalled: to wait too long costs one device minutes, to press on costs the fleet its broker.
+        return tls
+            ? stalled("no TLS connection in time")
+            : silent("no TCP connection in time")
+    }
+    const said = text.toLowerCase()
+    if (tls) {
+        const reason = certificateFault(said)
+        // Not the schedule: no number of tries cures it, only a person, or the clock. Not stop: a
+        // certificate is renewed, and the device must come back by itself on that day.
+        if (reason) return slow(reason)
+    }
+    if (hasAny(said, "enotfound", "eai_again", "getaddrinfo", "dns", "resolve"))
+        return retry("host name not found")
+    // The system's own connect timeout, where it comes before ours: nobody answered the SYN.
+    if (hasAny(said, "etimedout", "timed out"))
+        return silent("no TCP connection in time")
+    if (hasAny(said, "unreach", "network not available"))
+        return retry("host not reachable")
+    return retry(
+        what === "closed" ? "closed before it opened" : "connection refused",
+    )
+}
+
+/**
+ * The certificate error that Node (OpenSSL) or mbedTLS names, in our words, or "". The host name comes
+ * first, because Node's message for it quotes names that the peer chose.
+ */
+function certificateFault(said: string): string {
+    if (hasAny(said, "altname", "hostname/ip", "cn_mismatch", "host mismatch"))
+        return "TLS: certificate of another host"
+    if (hasAny(said, "not yet valid", "not_yet_valid", "badcert_future"))
+        return "TLS: certificate not yet valid"
+    if (hasAny(said, "has expired", "cert_has_expired", "badcert_expired"))
+        return "TLS: certificate expired"
+    if (
+        hasAny(
+            said,
+            "self-signed",
+            "self signed",
+            "unable to verify",
+            "unable to get",
+            "not_trusted",
+        ) ||
+        hasAny(said, "unknown ca", "unable_to_verify", "issuer_cert")
+    )
+        return "TLS: unknown certificate authority"
+    // -0x2700 is mbedTLS's "verification failed" without its details.
+    if (hasAny(said, "certificate", "x509", "-0x2700"))
+        return "TLS: certificate not accepted"
+    return ""
+}
+
+function hasAny(
+    text: string,
+    a: string,
+    b: string,
+    c?: string,
+    d?: string,
+    e?: string,
+): boolean {
+    return (
+        text.indexOf(a) >= 0 ||
+        text.indexOf(b) >= 0 ||
+        (!!c && text.indexOf(c) >= 0) ||
+        (!!d && text.indexOf(d) >= 0) ||
+        (!!e && text.indexOf(e) >= 0)
+    )
+}
+
+/**
+ * A CONNACK of MQTT 3.1.1 whose return code is not 0 (section 3.2.2.3). Codes 6..255 are reserved. They go
+ * on the schedule: nothing says that a person is needed, and the schedule is bounded and spread.
+ */
+export function connackVerdict311(code: number): Verdict {
+    switch (code) {
+        case 1:
+            return slow("unacceptable protocol version")
+        case 2:
+            return slow("client identifier rejected")
+        case 3:
+            return busy("server unavailable")
+        case 4:
+            return slow("bad user name or password")
+        case 5:
+            return slow("not authorised")
+        default:
+            return retry("unknown return code")
+    }
+}
+
+/**
+ * An MQTT 5 reason code in CONNACK (section 3.2.2.2) or, `inDisconnect`, in a DISCONNECT
+ * from the broker (3.14.2.1). Codes that the specification doesn't allow there have the meaning they have elsewhere.
+ * What the broker will say again next time is slow; what depends on traffic or on the broker's own day is retried.
+ */
+export function reasonVerdict5(code: number, inDisconnect: boolean): Verdict {
+    switch (code) {
+        case 0x00:
+            return retry("broker ended the connection")
+        case 0x80:
+            return retry("unspecified error")
+        case 0x81:
+            return slow("malformed packet")
+        case 0x82:
+            return slow("protocol error")
+        case 0x83:
+            return retry("implementation specific error")
+        case 0x84:
+            return slow("unsupported protocol version")
+        case 0x85:
+            return slow("client identifier not valid")
+        case 0x86:
+            return slow("bad user name or password")
+        case 0x87:
+            return slow("not authorised")
+        case 0x88:
+            return busy("server unavailable")
+        case 0x89:
+            return busy("server busy")
+        case 0x8a:
+            return slow("banned")
+        case 0x8b:
+            return retry("server shutting down")
+        case 0x8c:
+            return slow("bad authentication method")
+        case 0x8d:
+            return retry("keep alive timeout")
+        case 0x8e:
+            // Another client has our identifier. Coming back soon would throw it out, and so on for ever.
+            return slow("session taken over")
+        case 0x8f:
+            return slow("topic filter invalid")
+        case 0x90:
+            return slow("topic name invalid")
+        case 0x93:
+            return retry("receive maximum exceeded")
+        case 0x94:
+            return retry("topic alias invalid")
+        case 0x95:
+            return inConnackSlow("packet too large", inDisconnect)
+        case 0x96:
+            return retry("message rate too high")
+        case 0x97:
+            return busy("quota exceeded")
+        case 0x98:
+            return slow("administrative action")
+        case 0x99:
+            return inConnackSlow("payload format invalid", inDisconnect)
+        case 0x9a:
+            return slow("retain not supported")
+        case 0x9b:
+            return slow("QoS not supported")
+        case 0x9c:
+            // Where to is not ours to follow (see server moves); here we are not wanted for now.
+            return slow("use another server")
+        case 0x9d:
+            return slow("server moved")
+        case 0x9e:
+            return slow("shared subscriptions not supported")
+        case 0x9f:
+            return busy("connection rate exceeded")
+        case 0xa0:
+            return retry("maximum connect time")
+        case 0xa1:
+            return slow("subscription ids not supported")
+        case 0xa2:
+            return slow("wildcard filters not supported")
+        default:
+            return retry("unknown reason code")
+    }
+}
+
+/** In CONNACK the fault is our CONNECT, the same every time; in DISCONNECT it is one message. */
+function inConnackSlow(reason: string, inDisconnect: boolean): Verdict {
+    return inDisconnect ? retry(reason) : slow(reason)
+}
+
+/**
+ * An HTTP status (RFC 9110 section 15; 429 and 511 from RFC 6585). A request is ours, unlike a
+ * connection: what it got wrong stays wrong, so it is not sent again.
+ */
+export function httpVerdict(status: number): Verdict {
+    switch (status) {
+        case 408:
+            return silent("request timeout")
+        case 425:
+            return retry("too early")
+        case 429:
+            return busy("too many requests")
+        case 501:
+            return stop("not implemented")
+        case 503:
+            return busy("service unavailable")
+        case 505:
+            return stop("HTTP version not supported")
+        case 506:
+        case 508:
+        case 510:
+            return stop("server cannot answer this request")
+        case 511:
+            return slow("network wants a sign-in")
+    }
+    if (status >= 500 && status < 600) return retry("server error")
+    if (status >= 400 && status < 500) return stop("request rejected")
+    if (status >= 300 && status < 400) return stop("redirect, not followed")
+    if (status >= 200 && status < 300) return stop("success, nothing to retry")
+    if (status >= 100 && status < 200) return stop("unexpected interim answer")
+    return retry("not an HTTP status")
+}
+
+function retry(reason: string): Verdict {
+    return { lane: "retry", evidence: "refused", reason }
+}
+
+function silent(reason: string): Verdict {
+    return { lane: "retry", evidence: "silent", reason }
+}
+
+function stalled(reason: string): Verdict {
+    return { lane: "overload", evidence: "stalled", reason }
+}
+
+function busy(reason: string): Verdict {
+    return { lane: "overload", evidence: "busy", reason }
+}
+
+function reset(reason: string): Verdict {
+    return { lane: "overload", evidence: "reset", reason }
+}
+
+function slow(reason: string): Verdict {
+    return { lane: "slow", evidence: "refused", reason }
+}
+
+function stop(reason: string): Verdict {
+    return { lane: "stop", evidence: "refused", reason }
+}

@@ -1,0 +1,101 @@
+// The library's public face: an application imports from here only.
+import * as ds from "@devicescript/core"
+import { checkPolicy, defaultPolicy, type Policy } from "./core/backoff"
+import { Client } from "./device/client"
+import type { Announcement } from "./mqtt/session"
+import type { Will } from "./mqtt/encode"
+
+export { Client, type Counters, type Outcome } from "./device/client"
+export type { Jitter, Policy } from "./core/backoff"
+export type { Publish as Message } from "./mqtt/parser"
+export { defaultPolicy } from "./core/backoff"
+export { VERSION } from "./version"
+
+/** Options of `startMqtt`. Only `host` must be given. */
+export interface MqttOptions {
+    /** Name or address of the broker. */
+    host: string
+    /** "tcp" (default) or "tls". The runtime's built-in authorities are trusted. */
+    proto?: "tcp" | "tls"
+    /** 1..65535; default 1883 for tcp, 8883 for tls. */
+    port?: number
+    username?: string
+    password?: string
+    /** 1..65,535 bytes; default "herdless-" and the device id. Two devices must never share one. */
+    clientId?: string
+    /** Seconds, 0 (off)..65535; default 60. */
+    keepAliveSeconds?: number
+    /** How long a PINGREQ or SUBSCRIBE may stay unanswered, ms, 1..2^31-1; default 10,000. */
+    pingMs?: number
+    /** Largest packet taken whole, bytes, 16..65535; default 1,024. */
+    maxPacketBytes?: number
+    /** Most messages that wait while there is no connection, 1..1000; default 16. */
+    outboxEntries?: number
+    /** Most bytes of all of them, 64..65535; default 4,096. */
+    outboxBytes?: number
+    /** Published by the broker when the device is lost. */
+    will?: Will
+    /** Published after every CONNACK. */
+    birth?: Announcement
+    /** Published before DISCONNECT on `stop()`. */
+    farewell?: Announcement
+    /** When to try again; default `defaultPolicy()`. */
+    policy?: Policy
+}
+
+/**
+ * Starts to connect and keeps connected until `stop()`.
+ * @throws RangeError naming option, value and range
+ */
+export function startMqtt(options: MqttOptions): Client {
+    const tls = options.proto === "tls"
+    const port = orElse(options.port, tls ? 8883 : 1883)
+    const policy = options.policy ? options.policy : defaultPolicy()
+    const maxPacketBytes = orElse(options.maxPacketBytes, 1024)
+    const keepAliveSeconds = orElse(options.keepAliveSeconds, 60)
+    const pingMs = orElse(options.pingMs, 10000)
+    const outboxEntries = orElse(options.outboxEntries, 16)
+    const outboxBytes = orElse(options.outboxBytes, 4096)
+    if (typeof options.host !== "string" || !options.host)
+        throw new RangeError("host is empty: must be a name or an address")
+    if (options.proto && !tls && options.proto !== "tcp")
+        throw new RangeError(`proto is ${options.proto}: must be tcp or tls`)
+    checkRange("port", port, 1, 65535)
+    checkRange("keepAliveSeconds", keepAliveSeconds, 0, 65535)
+    checkRange("pingMs", pingMs, 1, 0x7fffffff)
+    checkRange("maxPacketBytes", maxPacketBytes, 16, 65535)
+    checkRange("outboxEntries", outboxEntries, 1, 1000)
+    checkRange("outboxBytes", outboxBytes, 64, 65535)
+    checkPolicy(policy)
+    return new Client({
+        endpoint: { host: options.host, port, tls },
+        policy,
+        outboxEntries,
+        outboxBytes,
+        session: {
+            connect: {
+                clientId:
+                    options.clientId ||
+                    "herdless-" + ds.deviceIdentifier("self"),
+                keepAliveSeconds,
+                cleanSession: true,
+                username: options.username,
+                password: options.password,
+                will: options.will,
+            },
+            birth: options.birth,
+            farewell: options.farewell,
+            pingMs,
+            maxPacketBytes,
+        },
+    })
+}
+
+function orElse(value: number | undefined, otherwise: number): number {
+    return value === undefined ? otherwise : value
+}
+
+function checkRange(name: string, value: number, low: number, high: number) {
+    if ((value | 0) !== value || value < low || value > high)
+        throw new RangeError(`${name} is ${value}: must be ${low}..${high}`)
+}

@@ -1,0 +1,355 @@
+// One MQTT 3.1.1 session over one connection after another: what is subscribed, which packet
+// identifiers are in use, when to ping and when to give the peer up. Pure: bytes and time in,
+// packets out through a port, and `dueMs` says when it wants its next tick.
+//
+// The peer is judged by silence: any packet from it counts as a sign of life, ours count only for
+// "is there anything to keep alive". So a device that publishes all day into a half-open
+// connection finds out as soon as one that is idle.
+import {
+    connectPacket,
+    disconnectPacket,
+    pingreqPacket,
+    publishPacket,
+    pubackPacket,
+    subscribePacket,
+    unsubscribePacket,
+    type ConnectOptions,
+} from "./encode"
+import { Parser, type Packet, type Publish } from "./parser"
+import { matches } from "./topic"
+
+/** What the session says at each connection, and how patient it is. */
+export interface SessionOptions {
+    connect: ConnectOptions
+    /** Published after every CONNACK, before anything else. */
+    birth?: Announcement
+    /** Published before DISCONNECT on a clean stop: the broker sends no will then. */
+    farewell?: Announcement
+    /** How long a PINGREQ, and a SUBSCRIBE, may stay unanswered. */
+    pingMs: number
+    /** Largest packet taken whole; of larger messages only the head is read. */
+    maxPacketBytes: number
+}
+
+/** A message the session publishes by itself, QoS 0. */
+export interface Announcement {
+    topic: string
+    payload: string
+    retain: boolean
+}
+
+/** How far a subscription is with the broker. */
+export type SubscriptionState =
+    "new" | "asked" | "live" | "refused" | "unanswered" | "dropped"
+
+/** One filter the application wants; made again at every connection until it is dropped. */
+export interface Subscription {
+    filter: string
+    qos: 0 | 1
+    state: SubscriptionState
+    handler: (message: Publish) => void | Promise<void>
+}
+
+/** The session's effects and news. None may call back into the session. */
+export interface SessionPort {
+    /** Writes one packet; 0, or a negative code when the socket did not take it. */
+    send(packet: Buffer): number
+    /** CONNACK came. */
+    connack(code: number, sessionPresent: boolean): void
+    /** A message for one subscription. */
+    deliver(subscription: Subscription, message: Publish): void
+    /** A message larger than maxPacketBytes was skipped. */
+    skipped(topic: string, packetBytes: number): void
+    /** Something that no correct peer does; the connection must go. */
+    violation(clause: string, reason: string): void
+    /** Nothing came from the peer for keep alive + ping. */
+    silent(): void
+    /** A subscription's state is settled for this connection. */
+    settled(subscription: Subscription): void
+    /** The broker has answered UNSUBSCRIBE, or did not in time. */
+    unsubscribed(subscription: Subscription): void
+}
+
+/** A SUBSCRIBE or UNSUBSCRIBE without its answer. */
+interface Pending {
+    packetId: number
+    leaving: boolean
+    subscription: Subscription
+    dueMs: number
+}
+
+/** SUBSCRIBEs on their way at a time: a reconnect with many filters is no burst. */
+const SUBSCRIBE_WINDOW = 4
+
+/** Packet identifiers are 1..65535 [MQTT-2.3.1-1]. */
+const MAX_PACKET_ID = 65535
+
+export class Session {
+    readonly subscriptions: Subscription[] = []
+    /** True between CONNACK 0 and the end of the connection. */
+    up = false
+    private parser: Parser
+    private pending: Pending[] = []
+    private lastInMs = 0
+    private lastOutMs = 0
+    /** When the PINGREQ left that has had no answer; -1 when there is none. */
+    private pingedMs = -1
+    private lastPacketId = 0
+    private pingAfterMs: number
+
+    constructor(
+        private readonly options: SessionOptions,
+        private readonly port: SessionPort,
+    ) {
+        this.parser = new Parser(options.maxPacketBytes)
+        // A little early, so that the wire's delay does not make it late.
+        const keepAliveMs = options.connect.keepAliveSeconds * 1000
+        this.pingAfterMs = keepAliveMs - (keepAliveMs >> 3)
+    }
+
+    /** A socket is open: says CONNECT. Returns the socket's code. */
+    open(nowMs: number): number {
+        this.close()
+        this.lastInMs = nowMs
+        return this.send(connectPacket(this.options.connect), nowMs)
+    }
+
+    /** The connection is gone. What was asked of the broker will be asked again. */
+    close() {
+        this.up = false
+        this.parser.reset()
+        this.pingedMs = -1
+        const pending = this.pending
+        this.pending = []
+        for (const s of this.subscriptions) s.state = "new"
+        for (const p of pending)
+            if (p.leaving) this.port.unsubscribed(p.subscription)
+    }
+
+    /** Says goodbye: the farewell, then DISCONNECT. */
+    leave(nowMs: number) {
+        if (!this.up) return
+        this.announce(this.options.farewell, nowMs)
+        this.send(disconnectPacket(), nowMs)
+        this.up = false
+    }
+
+    /** Takes bytes from the socket; then call `next` until it returns false. */
+    push(chunk: Buffer, nowMs: number) {
+        this.lastInMs = nowMs
+        this.pingedMs = -1
+        this.parser.push(chunk)
+    }
+
+    /** Handles one packet of what was pushed; false when there is none left. */
+    next(nowMs: number): boolean {
+        const packet = this.parser.next()
+        if (packet === undefined) return false
+        this.handle(packet, nowMs)
+        return true
+    }
+
+    /** When `tick` is wanted, or -1 for never. */
+    dueMs(): number {
+        if (!this.up) return -1
+        let dueMs = -1
+        if (this.pingAfterMs > 0)
+            dueMs =
+                this.pingedMs >= 0
+                    ? this.pingedMs + this.options.pingMs
+                    : this.pingDueMs()
+        for (const p of this.pending)
+            if (dueMs < 0 || p.dueMs < dueMs) dueMs = p.dueMs
+        return dueMs
+    }
+
+    /** Does what is due. Give it all input first: a PINGRESP in the queue is a sign of life. */
+    tick(nowMs: number) {
+        if (!this.up) return
+        this.expire(nowMs)
+        if (this.pingAfterMs === 0) return
+        if (this.pingedMs >= 0) {
+            if (nowMs >= this.pingedMs + this.options.pingMs) this.port.silent()
+        } else if (nowMs >= this.pingDueMs()) {
+            this.pingedMs = nowMs
+            this.send(pingreqPacket(), nowMs)
+        }
+    }
+
+    /** Sends one packet that is ready, while the session is up. */
+    send(packet: Buffer, nowMs: number): number {
+        this.lastOutMs = nowMs
+        return this.port.send(packet)
+    }
+
+    /** Adds a subscription and asks for it as soon as that is possible. */
+    subscribe(subscription: Subscription, nowMs: number) {
+        this.subscriptions.push(subscription)
+        this.askMore(nowMs)
+    }
+
+    /** Drops a subscription; nothing is delivered to it any more. */
+    unsubscribe(subscription: Subscription, nowMs: number) {
+        const at = this.subscriptions.indexOf(subscription)
+        if (at < 0) return this.port.unsubscribed(subscription)
+        removeAt(this.subscriptions, at)
+        const wasAsked = subscription.state !== "new"
+        subscription.state = "dropped"
+        // The same filter may still be wanted by another handler.
+        if (!this.up || !wasAsked || this.wants(subscription.filter))
+            return this.port.unsubscribed(subscription)
+        const packetId = this.expect(subscription, true, nowMs)
+        this.send(unsubscribePacket(packetId, [subscription.filter]), nowMs)
+    }
+
+    private wants(filter: string): boolean {
+        for (const s of this.subscriptions) if (s.filter === filter) return true
+        return false
+    }
+
+    private handle(packet: Packet, nowMs: number) {
+        if (packet.type === "malformed")
+            return this.port.violation(packet.clause, packet.reason)
+        if (packet.type === "connack") {
+            if (this.up)
+                return this.port.violation("MQTT-3.2.0-2", "second CONNACK")
+            if (packet.code === 0) this.accepted(packet.sessionPresent, nowMs)
+            else this.port.connack(packet.code, false)
+            return
+        }
+        if (!this.up)
+            return this.port.violation("MQTT-3.2.0-1", "first was not CONNACK")
+        switch (packet.type) {
+            case "publish":
+                if (packet.qos === 1)
+                    this.send(pubackPacket(packet.packetId), nowMs)
+                this.dispatch(packet)
+                return
+            case "oversize":
+                if (packet.qos === 1)
+                    this.send(pubackPacket(packet.packetId), nowMs)
+                this.port.skipped(packet.topic, packet.packetBytes)
+                return
+            case "suback":
+                return this.suback(packet.packetId, packet.codes, nowMs)
+            case "unsuback":
+                return this.unsuback(packet.packetId)
+        }
+    }
+
+    private accepted(sessionPresent: boolean, nowMs: number) {
+        this.up = true
+        this.port.connack(0, sessionPresent)
+        this.announce(this.options.birth, nowMs)
+        this.askMore(nowMs)
+    }
+
+    private announce(what: Announcement | undefined, nowMs: number) {
+        if (what === undefined) return
+        const { topic, payload, retain } = what
+        this.send(publishPacket(topic, payload, 0, retain, 0, false), nowMs)
+    }
+
+    private dispatch(message: Publish) {
+        for (const s of this.subscriptions)
+            if (s.state !== "refused" && matches(s.filter, message.topic))
+                this.port.deliver(s, message)
+    }
+
+    /** Asks for what has not been asked for on this connection, a few at a time. */
+    private askMore(nowMs: number) {
+        if (!this.up) return
+        for (const s of this.subscriptions) {
+            if (this.pending.length >= SUBSCRIBE_WINDOW) return
+            if (s.state !== "new") continue
+            s.state = "asked"
+            const packetId = this.expect(s, false, nowMs)
+            const { filter, qos } = s
+            this.send(subscribePacket(packetId, [{ filter, qos }]), nowMs)
+        }
+    }
+
+    /** Notes that an answer is expected; returns the packet identifier it will carry. */
+    private expect(
+        subscription: Subscription,
+        leaving: boolean,
+        nowMs: number,
+    ): number {
+        const packetId = this.freePacketId()
+        const dueMs = nowMs + this.options.pingMs
+        this.pending.push({ packetId, leaving, subscription, dueMs })
+        return packetId
+    }
+
+    private freePacketId(): number {
+        let id = this.lastPacketId
+        while (id === this.lastPacketId || this.pendingAt(id) >= 0)
+            id = id < MAX_PACKET_ID ? id + 1 : 1
+        this.lastPacketId = id
+        return this.lastPacketId
+    }
+
+    private pendingAt(packetId: number): number {
+        for (let i = 0; i < this.pending.length; ++i)
+            if (this.pending[i].packetId === packetId) return i
+        return -1
+    }
+
+    /** Takes out the request with this identifier; undefined for an answer that came too late. */
+    private answered(packetId: number, leaving: boolean) {
+        const at = this.pendingAt(packetId)
+        if (at < 0 || this.pending[at].leaving !== leaving) return undefined
+        const subscription = this.pending[at].subscription
+        removeAt(this.pending, at)
+        return subscription
+    }
+
+    private suback(packetId: number, codes: number[], nowMs: number) {
+        const s = this.answered(packetId, false)
+        if (s === undefined) return
+        if (codes.length !== 1)
+            return this.port.violation(
+                "MQTT-3.8.4-5",
+                "SUBACK for another number of filters",
+            )
+        this.settle(s, codes[0] === 0x80 ? "refused" : "live")
+        this.askMore(nowMs)
+    }
+
+    private unsuback(packetId: number) {
+        const s = this.answered(packetId, true)
+        if (s !== undefined) this.port.unsubscribed(s)
+    }
+
+    private settle(s: Subscription, state: SubscriptionState) {
+        if (s.state !== "dropped") s.state = state
+        this.port.settled(s)
+    }
+
+    /** Gives up waiting for answers that are overdue; the connection stays. */
+    private expire(nowMs: number) {
+        for (let i = 0; i < this.pending.length;) {
+            const p = this.pending[i]
+            if (nowMs < p.dueMs) {
+                ++i
+                continue
+            }
+            removeAt(this.pending, i)
+            if (p.leaving) this.port.unsubscribed(p.subscription)
+            else this.settle(p.subscription, "unanswered")
+        }
+        this.askMore(nowMs)
+    }
+
+    private pingDueMs(): number {
+        const last =
+            this.lastInMs < this.lastOutMs ? this.lastInMs : this.lastOutMs
+        return last + this.pingAfterMs
+    }
+}
+
+/** Removes one element in place; DeviceScript has no splice, Node no insert. */
+function removeAt<T>(list: T[], at: number) {
+    for (let i = at + 1; i < list.length; ++i) list[i - 1] = list[i]
+    list.pop()
+}

@@ -1,0 +1,238 @@
+// Runs the table of encode.cases.ts under Node; then, with mqtt-packet as the independent oracle:
+// every packet we send means there what it was meant to mean.
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import fc from "fast-check"
+import mqttPacket from "mqtt-packet"
+import {
+    type Subscription,
+    connectPacket,
+    disconnectPacket,
+    markDup,
+    pingreqPacket,
+    pubackPacket,
+    publishPacket,
+    subscribePacket,
+    unsubscribePacket,
+} from "../../src/mqtt/encode"
+import { runCases } from "../node-cases"
+import { cases } from "./encode.cases"
+import { clientText, filter, packetId, payload, topicName } from "./arbitrary"
+
+runCases(cases())
+
+/** What mqtt-packet makes of `bytes`: exactly one packet. */
+function oracle(bytes: Buffer): mqttPacket.Packet {
+    const parser = mqttPacket.parser({ protocolVersion: 4 })
+    const seen: mqttPacket.Packet[] = []
+    parser.on("packet", packet => seen.push(packet))
+    parser.on("error", error => {
+        throw error
+    })
+    assert.equal(parser.parse(bytes), 0, "bytes left over")
+    assert.equal(seen.length, 1)
+    return seen[0]
+}
+
+/** `actual` has at least the properties of `expected`. */
+function includes(actual: object, expected: Record<string, unknown>) {
+    for (const key of Object.keys(expected))
+        assert.deepEqual(
+            (actual as Record<string, unknown>)[key],
+            expected[key],
+            key,
+        )
+}
+
+test("any CONNECT means to mqtt-packet what it was meant to mean", () => {
+    fc.assert(
+        fc.property(
+            fc.record({
+                clientId: clientText(1),
+                keepAliveSeconds: fc.nat(65535),
+                cleanSession: fc.boolean(),
+                username: fc.option(clientText(0), { nil: undefined }),
+                password: fc.option(payload, { nil: undefined }),
+                will: fc.option(
+                    fc.record({
+                        topic: topicName,
+                        payload,
+                        qos: fc.constantFrom(0, 1, 2) as fc.Arbitrary<0 | 1>,
+                        retain: fc.boolean(),
+                    }),
+                    { nil: undefined },
+                ),
+            }),
+            options => {
+                if (options.username === undefined) options.password = undefined
+                const parsed = oracle(connectPacket(options))
+                includes(parsed, {
+                    cmd: "connect",
+                    protocolId: "MQTT",
+                    protocolVersion: 4,
+                    clientId: options.clientId,
+                    keepalive: options.keepAliveSeconds,
+                    clean: options.cleanSession,
+                })
+                const seen = parsed as mqttPacket.IConnectPacket
+                assert.equal(seen.username ?? undefined, options.username)
+                assert.deepEqual(
+                    seen.password ?? undefined,
+                    options.password === undefined
+                        ? undefined
+                        : Buffer.from(options.password),
+                )
+                assert.equal(!!seen.will, !!options.will)
+                if (options.will && seen.will)
+                    includes(seen.will, {
+                        topic: options.will.topic,
+                        payload: Buffer.from(options.will.payload),
+                        qos: options.will.qos,
+                        retain: options.will.retain,
+                    })
+            },
+        ),
+        { seed: 1, numRuns: 2000 },
+    )
+})
+
+test("any PUBLISH means to mqtt-packet what it was meant to mean", () => {
+    fc.assert(
+        fc.property(
+            topicName,
+            payload,
+            fc.constantFrom(0, 1) as fc.Arbitrary<0 | 1>,
+            fc.boolean(),
+            packetId,
+            fc.boolean(),
+            (topic, body, qos, retain, id, dup) => {
+                const packet = publishPacket(
+                    topic,
+                    body,
+                    qos,
+                    retain,
+                    id,
+                    dup && qos === 1,
+                )
+                if (qos) markDup(packet)
+                includes(oracle(packet), {
+                    cmd: "publish",
+                    topic,
+                    payload: Buffer.from(body),
+                    qos,
+                    retain,
+                    dup: qos === 1,
+                    messageId: qos ? id : undefined,
+                })
+            },
+        ),
+        { seed: 2, numRuns: 2000 },
+    )
+})
+
+test("any SUBSCRIBE, UNSUBSCRIBE, PUBACK, PINGREQ and DISCONNECT too", () => {
+    const row = fc.record({
+        filter,
+        qos: fc.constantFrom(0, 1) as fc.Arbitrary<0 | 1>,
+    })
+    fc.assert(
+        fc.property(
+            packetId,
+            fc.array(row, { minLength: 1, maxLength: 20 }),
+            (messageId, rows: Subscription[]) => {
+                const names = rows.map(each => each.filter)
+                const parsed = oracle(subscribePacket(messageId, rows))
+                includes(parsed, { cmd: "subscribe", messageId })
+                assert.deepEqual(
+                    (parsed as mqttPacket.ISubscribePacket).subscriptions.map(
+                        s => ({ filter: s.topic, qos: s.qos }),
+                    ),
+                    rows.map(each => ({ ...each })),
+                )
+                includes(oracle(unsubscribePacket(messageId, names)), {
+                    cmd: "unsubscribe",
+                    messageId,
+                    unsubscriptions: names,
+                })
+                includes(oracle(pubackPacket(messageId)), {
+                    cmd: "puback",
+                    messageId,
+                })
+            },
+        ),
+        { seed: 3, numRuns: 1000 },
+    )
+    assert.equal(oracle(pingreqPacket()).cmd, "pingreq")
+    assert.equal(oracle(disconnectPacket()).cmd, "disconnect")
+})
+
+test("remaining lengths around 16,384 and 2,097,152 take 2, 3 and 4 bytes", () => {
+    for (const [bodyBytes, headHex] of [
+        [16383, "30ff7f"],
+        [16384, "30808001"],
+        [2097151, "30ffff7f"],
+        [2097152, "3080808001"],
+    ] as const) {
+        const packet = publishPacket(
+            "a",
+            Buffer.alloc(bodyBytes - 3, 7),
+            0,
+            false,
+            0,
+            false,
+        )
+        const headBytes = headHex.length / 2
+        assert.equal(packet.length, headBytes + bodyBytes)
+        assert.equal(packet.subarray(0, headBytes).toString("hex"), headHex)
+        assert.equal((oracle(packet) as mqttPacket.IPublishPacket).topic, "a")
+    }
+})
+
+test("a payload that makes the packet larger than MQTT allows is refused before it is copied", () => {
+    const huge = { length: 268435456 } as Buffer
+    assert.throws(
+        () => publishPacket("a", huge, 0, false, 0, false),
+        /RangeError: remaining length is 268435459: must be 0..268435455/,
+    )
+})
+
+test("strings of 65,535 bytes go out, longer ones are refused by name", () => {
+    const max = "ü".repeat(32767) + "a"
+    const options = {
+        clientId: max,
+        keepAliveSeconds: 0,
+        cleanSession: true,
+        username: max,
+        password: max,
+    }
+    includes(oracle(connectPacket(options)), {
+        clientId: max,
+        username: max,
+        password: Buffer.from(max),
+    })
+    for (const name of ["clientId", "username", "password"])
+        assert.throws(
+            () => connectPacket({ ...options, [name]: max + "b" }),
+            new RegExp(
+                `RangeError: ${name} length in bytes is 65536: must be [01]..65535`,
+            ),
+        )
+    for (const make of [
+        () => publishPacket(max + "b", "", 0, false, 0, false),
+        () => subscribePacket(1, [{ filter: max + "b", qos: 0 }]),
+        () => unsubscribePacket(1, [max + "b"]),
+    ])
+        assert.throws(make, /RangeError: .* length in bytes is 65536: must be/)
+})
+
+test("half a surrogate pair in a client id is refused", () => {
+    assert.throws(
+        () =>
+            connectPacket({
+                clientId: "a\ud800",
+                keepAliveSeconds: 0,
+                cleanSession: true,
+            }),
+        /RangeError: clientId holds half a surrogate pair \[MQTT-1.5.3-1\]/,
+    )
+})
