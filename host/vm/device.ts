@@ -36,6 +36,15 @@ const EVENT_MESSAGE = 4
 /** From `ds.reboot()` to the first instruction of the runtime, as short as on an ESP32. */
 const REBOOT_MS = 300
 
+/** The first eight bytes of a compiled program (bytecode format 2.16). */
+const PROGRAM_MAGIC = Buffer.from("446576530a6e29f1", "hex")
+
+/** Where a program's header says where its code is: start and length, 32 bits each. */
+const CODE_SECTION = 40
+
+/** Above the last opcode and below the first constant. */
+const ILLEGAL_OPCODE = 0x7f
+
 /** Return code of socket natives when there is no socket. */
 const NO_SOCKET = -10
 
@@ -45,6 +54,8 @@ export class DeviceVm {
     private rebootTimer: Timer | undefined
     /** Times the program died since the device was made, `ds.restart()` not counted. */
     panics: number[] = []
+    /** Code that `crash` overwrote, until it is put back. */
+    private damaged: { at: number; code: Uint8Array }[] = []
 
     constructor(readonly options: DeviceOptions) {}
 
@@ -75,6 +86,7 @@ export class DeviceVm {
         vm.log = () => {}
         vm.error = (e: unknown) => this.stopped(vm, e)
         vm.panicHandler = code => {
+            this.repair()
             if (code) this.panics.push(code)
             options.onPanic?.(code)
         }
@@ -91,6 +103,7 @@ export class DeviceVm {
         this.rebootTimer = undefined
         this.vm?.devsStop()
         this.vm = undefined
+        this.damaged = []
         this.socket?.destroy()
         this.socket = undefined
     }
@@ -99,6 +112,35 @@ export class DeviceVm {
     deploy(bytecode: Uint8Array) {
         const code = this.running().devsDeploy(bytecode)
         if (code) throw new Error(`the VM refused the program: code ${code}`)
+    }
+
+    /**
+     * Makes the program die, whatever it is doing and with no code of its own taking part: its
+     * code is overwritten in memory, so that the next instruction is an illegal one (panic
+     * 60102). At the panic the code is put back, and the runtime starts it anew 5 s later.
+     * A program that waits dies when it wakes; any frame on the bus for one of its roles does that.
+     * @returns false when there is no program, or it has been damaged already
+     */
+    crash(): boolean {
+        const memory = this.memory
+        if (this.damaged.length) return false
+        const view = Buffer.from(memory.buffer)
+        for (
+            let at = view.indexOf(PROGRAM_MAGIC);
+            at >= 0;
+            at = view.indexOf(PROGRAM_MAGIC, at + 1)
+        ) {
+            const start = at + view.readUInt32LE(at + CODE_SECTION)
+            const end = start + view.readUInt32LE(at + CODE_SECTION + 4)
+            this.damaged.push({ at: start, code: memory.slice(start, end) })
+            memory.fill(ILLEGAL_OPCODE, start, end)
+        }
+        return this.damaged.length > 0
+    }
+
+    private repair() {
+        for (const { at, code } of this.damaged) this.memory.set(code, at)
+        this.damaged = []
     }
 
     /** A frame from the Jacdac bus to the device; lost while it is off. */

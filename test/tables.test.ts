@@ -1,0 +1,75 @@
+// Every table of cases, compiled to bytecode and run in the VM with garbage collection at each
+// allocation. The same tables run under Node in their own test files.
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { VirtualClock } from "../host/vm/clock"
+import { DeviceVm } from "../host/vm/device"
+import { MemoryFlash } from "../host/vm/flash"
+import { SimNetwork } from "../host/vm/network"
+import { loadProgram } from "../host/vm/program"
+import { cases as backoff } from "./core/backoff.cases"
+import { cases as int } from "./core/int.cases"
+import { cases as line } from "./core/line.cases"
+import { cases as random } from "./core/random.cases"
+import { cases as verdict } from "./core/verdict.cases"
+import { cases as bytes } from "./mqtt/bytes.cases"
+import { cases as encode } from "./mqtt/encode.cases"
+import { cases as parser } from "./mqtt/parser.cases"
+import { cases as topic } from "./mqtt/topic.cases"
+
+const PROGRAMS = {
+    "test/bytecode/core-tables.ts": [int, random, backoff, verdict, line],
+    "test/bytecode/mqtt-tables.ts": [bytes, encode, parser, topic],
+}
+
+interface Result {
+    name: string
+    error: string
+}
+
+/** Runs a program of tables to its last line; returns what it printed for each case. */
+async function runProgram(file: string): Promise<Result[]> {
+    const clock = new VirtualClock()
+    const results: Result[] = []
+    const trouble: string[] = []
+    let done = false
+    const device = new DeviceVm({
+        deviceId: "1122334455667788",
+        clock,
+        network: new SimNetwork(clock),
+        flash: new MemoryFlash(),
+        entropy: count => new Uint8Array(count).fill(7),
+        gcStress: true,
+        onConsole: text => {
+            if (text.startsWith("!")) trouble.push(text)
+            if (!text.startsWith("# ")) return
+            const row = JSON.parse(text.slice(text.indexOf("{")))
+            if (row.done) done = true
+            else results.push(row)
+        },
+    })
+    device.powerOn()
+    clock.runForSync(50)
+    device.deploy(loadProgram(file).bytecode)
+    await clock.runUntil(() => done || trouble.length > 0, 600_000)
+    device.powerOff()
+    assert.deepEqual(trouble, [], `${file} died`)
+    assert.ok(done, `${file} did not finish`)
+    return results
+}
+
+for (const [file, tables] of Object.entries(PROGRAMS))
+    test(`${file} holds in the VM as it does in Node`, async () => {
+        const results = await runProgram(file)
+        assert.deepEqual(
+            results.filter(r => r.error),
+            [],
+        )
+        const names = tables.flatMap(cases => cases().map(c => c.name))
+        assert.equal(results.length, names.length, "cases that ran")
+    })
+
+test("the firmware has no float literal", () => {
+    const { report } = loadProgram("src/main.ts")
+    assert.match(report, /floats: 0kb/)
+})
