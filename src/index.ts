@@ -2,14 +2,19 @@
 import * as ds from "@devicescript/core"
 import { checkPolicy, defaultPolicy, type Policy } from "./core/backoff"
 import { Client } from "./device/client"
+import type { LinkHandler } from "./device/link"
 import type { Announcement } from "./mqtt/session"
-import type { Will } from "./mqtt/encode"
+import { connectPacket, type ConnectOptions, type Will } from "./mqtt/encode"
+import { checkTopicName } from "./mqtt/topic"
 
 export { Client, type Counters, type Outcome } from "./device/client"
 export type { Jitter, Policy } from "./core/backoff"
 export type { Publish as Message } from "./mqtt/parser"
 export { defaultPolicy } from "./core/backoff"
 export { VERSION } from "./version"
+export { wifiLink, type LinkHandler } from "./device/link"
+export { serveCommands } from "./device/commands"
+export { messageText } from "./device/text"
 
 /** Options of `startMqtt`. Only `host` must be given. */
 export interface MqttOptions {
@@ -39,6 +44,8 @@ export interface MqttOptions {
     birth?: Announcement
     /** Published before DISCONNECT on `stop()`. */
     farewell?: Announcement
+    /** `wifiLink` to follow Wi-Fi; default: the network counts as up. */
+    link?: (changed: LinkHandler) => void
     /** When to try again; default `defaultPolicy()`. */
     policy?: Policy
 }
@@ -67,28 +74,37 @@ export function startMqtt(options: MqttOptions): Client {
     checkRange("outboxEntries", outboxEntries, 1, 1000)
     checkRange("outboxBytes", outboxBytes, 64, 65535)
     checkPolicy(policy)
+    const connect: ConnectOptions = {
+        clientId: options.clientId || "herdless-" + ds.deviceIdentifier("self"),
+        keepAliveSeconds,
+        cleanSession: true,
+        username: options.username,
+        password: options.password,
+        will: options.will,
+    }
+    connectPacket(connect) // throws for what can't be sent, now rather than at each attempt
+    if (options.will) checkTopic("will", options.will.topic)
+    if (options.birth) checkTopic("birth", options.birth.topic)
+    if (options.farewell) checkTopic("farewell", options.farewell.topic)
     return new Client({
         endpoint: { host: options.host, port, tls },
         policy,
+        link: options.link,
         outboxEntries,
         outboxBytes,
         session: {
-            connect: {
-                clientId:
-                    options.clientId ||
-                    "herdless-" + ds.deviceIdentifier("self"),
-                keepAliveSeconds,
-                cleanSession: true,
-                username: options.username,
-                password: options.password,
-                will: options.will,
-            },
+            connect,
             birth: options.birth,
             farewell: options.farewell,
             pingMs,
             maxPacketBytes,
         },
     })
+}
+
+function checkTopic(name: string, topic: string) {
+    const fault = checkTopicName(topic)
+    if (fault !== undefined) throw new RangeError(`${name}.topic ${fault}`)
 }
 
 function orElse(value: number | undefined, otherwise: number): number {

@@ -9,7 +9,13 @@ import {
 } from "./core/config"
 import { log } from "./device/log"
 import { readRaw } from "./device/settings"
-import { startMqtt, VERSION, type Client } from "./index"
+import {
+    serveCommands,
+    startMqtt,
+    VERSION,
+    wifiLink,
+    type Client,
+} from "./index"
 
 const MAX_MS = 0x7fffffff
 
@@ -101,12 +107,25 @@ function connect(from: ConfigSource, topic: string): Client | undefined {
     const proto = choiceSetting(from, "MQTT_PROTO", ["tcp", "tls"], "tcp")
     const port = proto === "tls" ? 8883 : 1883
     const status = topic + "/status"
+    const username = textSetting(from, "MQTT_USER", 1, 180, undefined)
+    let password = textSetting(from, "MQTT_PWD", 1, 180, undefined)
+    if (password && !username) {
+        // [MQTT-3.1.2-22]: no password without a user name.
+        log({
+            ev: "config",
+            key: "MQTT_PWD",
+            value: "(secret)",
+            allowed: "only together with MQTT_USER",
+            used: "none",
+        })
+        password = undefined
+    }
     return startMqtt({
         host,
         proto: proto as "tcp" | "tls",
         port: intSetting(from, "MQTT_PORT", 1, 65535, port),
-        username: textSetting(from, "MQTT_USER", 1, 180, undefined),
-        password: textSetting(from, "MQTT_PWD", 1, 180, undefined),
+        username,
+        password,
         keepAliveSeconds: intSetting(from, "KEEP_ALIVE", 0, 65535, 60),
         pingMs: intSetting(from, "PING_WAIT", 100, 600000, 10000),
         maxPacketBytes: intSetting(from, "MAX_PACKET", 128, 16384, 1024),
@@ -114,6 +133,7 @@ function connect(from: ConfigSource, topic: string): Client | undefined {
         birth: { topic: status, payload: "online", retain: true },
         farewell: { topic: status, payload: "offline", retain: true },
         policy: readPolicy(from),
+        link: wifiLink,
     })
 }
 
@@ -127,6 +147,7 @@ const source = await readSettings()
 const topic = textSetting(source, "MQTT_PREFIX", 1, 60, "herdless") + "/" + id
 const everyS = intSetting(source, "TELEMETRY", 1, 86400, 60)
 const client = connect(source, topic)
+if (client) serveCommands(client, topic)
 while (client) {
     const { losses, dropped } = client.counters
     const seconds = Math.idiv(ds.millis(), 1000)

@@ -2,7 +2,7 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, connect, type AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
+import { tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
 
 /** Where Debian puts it; it is not on every user's PATH. */
@@ -31,17 +31,23 @@ export class Mosquitto {
     private child: ChildProcess | undefined
     private readonly folder = mkdtempSync(join(tmpdir(), "herdless-"))
 
-    /** @param config lines of mosquitto.conf besides the listener's */
+    /** @param config lines of mosquitto.conf after the listener's */
     constructor(
         readonly port: number,
-        private readonly config: string[] = ["allow_anonymous true"],
+        private readonly config: string[] = [],
     ) {}
 
     /** Starts it and waits until it accepts connections. */
     async start() {
         if (!PROGRAM) throw new Error("mosquitto is not installed")
         const file = join(this.folder, "mosquitto.conf")
-        const lines = [`listener ${this.port} 127.0.0.1`, ...this.config]
+        const lines = [
+            `listener ${this.port} 127.0.0.1`,
+            "allow_anonymous true",
+            // Started as root it would become another user, who cannot read our folder.
+            `user ${userInfo().username}`,
+            ...this.config,
+        ]
         writeFileSync(file, lines.join("\n") + "\n")
         const child = spawn(PROGRAM, ["-c", file], { stdio: "ignore" })
         this.child = child

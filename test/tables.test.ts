@@ -8,17 +8,22 @@ import { MemoryFlash } from "../host/vm/flash"
 import { SimNetwork } from "../host/vm/network"
 import { loadProgram } from "../host/vm/program"
 import { cases as backoff } from "./core/backoff.cases"
+import { cases as config } from "./core/config.cases"
+import { cases as connection } from "./core/connection.cases"
 import { cases as int } from "./core/int.cases"
 import { cases as line } from "./core/line.cases"
 import { cases as random } from "./core/random.cases"
 import { cases as verdict } from "./core/verdict.cases"
 import { cases as bytes } from "./mqtt/bytes.cases"
 import { cases as encode } from "./mqtt/encode.cases"
+import { cases as outbox } from "./mqtt/outbox.cases"
 import { cases as parser } from "./mqtt/parser.cases"
+import { cases as session } from "./mqtt/session.cases"
 import { cases as topic } from "./mqtt/topic.cases"
 
 const PROGRAMS = {
     "test/bytecode/core-tables.ts": [int, random, backoff, verdict, line],
+    "test/bytecode/machine-tables.ts": [config, connection, outbox, session],
     "test/bytecode/mqtt-tables.ts": [bytes, encode, parser, topic],
 }
 

@@ -5,8 +5,10 @@ import {
     JDServerServiceProvider,
     SettingsClient,
     SRV_SETTINGS,
+    WifiCmd,
     WifiEvent,
     WifiServer,
+    type Packet,
     type Scheduler,
 } from "jacdac-ts"
 import type { Clock, Timer } from "./clock"
@@ -56,13 +58,18 @@ export class Bus {
     readonly jacdac: JDBus
     private device: DeviceVm | undefined
 
-    constructor(private readonly clock: Clock) {
+    /** @param refreshes false: nothing on the bus asks for registers or streams readings by itself, which is much faster */
+    constructor(
+        private readonly clock: Clock,
+        refreshes = true,
+    ) {
         this.jacdac = new JDBus([], {
             deviceId: "4a0d000000000001",
             scheduler: new ClockScheduler(clock),
             client: false,
             disableRoleManager: true,
         })
+        this.jacdac.backgroundRefreshRegisters = refreshes
         this.jacdac.on(FRAME_SEND, (frame: Uint8Array) =>
             // Never from within the VM's own call: it would lose the frame.
             clock.setTimeout(() => this.device?.receiveFrame(frame), FRAME_MS),
@@ -93,30 +100,61 @@ export class Bus {
     }
 }
 
+/** A device on the bus whose repeated events wait on the bus's clock; jacdac-ts takes Node's. */
+class ClockedProvider extends JDServerServiceProvider {
+    override delayedSend(packet: Packet, atMs: number) {
+        const { scheduler } = this.bus
+        const delayMs = atMs - scheduler.timestamp
+        scheduler.setTimeout(() => void this.sendPacketAsync(packet), delayMs)
+    }
+}
+
+/** jacdac-ts's server answers a reconnect by playing a whole access point; here others decide. */
+class BareWifiServer extends WifiServer {
+    onReconnect = () => {}
+
+    constructor() {
+        super()
+        this.addCommand(WifiCmd.Reconnect, () => this.onReconnect())
+        this.ipAddress.data = new Uint8Array(0)
+    }
+
+    /** What the address register reads: 4 bytes or none, as on an ESP32, not padded to 16. */
+    setAddress(bytes: Uint8Array) {
+        const had = this.ipAddress.data.length > 0
+        this.ipAddress.data = bytes // raises no event by itself
+        if (bytes.length) void this.sendEvent(WifiEvent.GotIp)
+        else if (had) void this.sendEvent(WifiEvent.LostIp)
+    }
+}
+
 /** The Wi-Fi service that an ESP32's runtime has on board, played on the bus. */
 export class WifiAccess {
-    private readonly server = new WifiServer()
+    private readonly server = new BareWifiServer()
     /** Times the program asked for a new association. */
     reconnects = 0
+    /** Called each time it does. */
+    onReconnect = () => {}
 
     constructor(bus: Bus, deviceId = "5f1f000000000001") {
-        this.server.on("reconnect", () => this.reconnects++)
+        this.server.onReconnect = () => {
+            this.reconnects++
+            this.onReconnect()
+        }
         bus.jacdac.addServiceProvider(
-            new JDServerServiceProvider("wifi", [this.server], { deviceId }),
+            new ClockedProvider("wifi", [this.server], { deviceId }),
         )
     }
 
-    /** Associates and gets an address (four bytes; 0.0.0.0 is possible and useless). */
+    /** Associates and gets an address: four bytes (0.0.0.0 is possible and useless), or none yet. */
     gotIp(ip: number[] = [10, 0, 0, 2]) {
         this.server.ssid.setValues(["lab"])
-        this.server.ipAddress.setValues([new Uint8Array(ip)])
+        this.server.setAddress(new Uint8Array(ip))
     }
 
     /** Loses address and association. */
     lostIp() {
         this.server.ssid.setValues([""])
-        this.server.ipAddress.setValues([new Uint8Array(0)])
-        // The server only ever announces GotIp by itself.
-        this.server.sendEvent(WifiEvent.LostIp)
+        this.server.setAddress(new Uint8Array(0))
     }
 }

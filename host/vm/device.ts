@@ -2,8 +2,9 @@
 // and Jacdac bus injected. It can be switched on and off like a board; flash outlives both.
 import type { Clock, Timer } from "./clock"
 import type { Flash } from "./flash"
+import { LazyTurns } from "./lazy-turns"
 import { createVm, type VmModule } from "./module"
-import type { Network, Socket } from "./network"
+import { noSocket, type Network, type Socket } from "./network"
 
 /** What a device is made of. */
 export interface DeviceOptions {
@@ -16,6 +17,11 @@ export interface DeviceOptions {
     entropy: (bytes: number) => Uint8Array
     /** Collects garbage at every allocation: slow, finds dangling references. */
     gcStress?: boolean
+    /**
+     * Lets the VM sleep until it has something to do, instead of waking it every 10 ms: much faster
+     * on a virtual clock, no use on the real one.
+     */
+    lazyTurns?: boolean
     /** Each line the device prints on its console, as it comes out of the serial port. */
     onConsole?: (line: string) => void
     /** The program died (0: it asked for `ds.restart()`); the runtime starts it again. */
@@ -55,7 +61,7 @@ export class DeviceVm {
     /** Times the program died since the device was made, `ds.restart()` not counted. */
     panics: number[] = []
     /** Code that `crash` overwrote, until it is put back. */
-    private damaged: { at: number; code: Uint8Array }[] = []
+    private damaged: { start: number; code: Uint8Array }[] = []
 
     constructor(readonly options: DeviceOptions) {}
 
@@ -73,16 +79,21 @@ export class DeviceVm {
     powerOn() {
         if (this.isOn) return
         const { options } = this
+        const lazy = options.lazyTurns ? new LazyTurns() : undefined
         const vm = createVm({
             clock: options.clock,
             entropy: options.entropy,
             diagnostics: () => {},
+            turnMs: lazy && (askedMs => lazy.turnMs(vm, askedMs)),
         })
         this.vm = vm
         vm.flashLoad = () => options.flash.load()
-        vm.flashSave = image => options.flash.save(image)
+        vm.flashSave = image => options.flash.save(this.undamaged(image))
         vm.dmesg = line => options.onConsole?.(line)
-        vm.sendPacket = frame => options.onFrame?.(frame)
+        vm.sendPacket = frame => {
+            lazy?.sent(frame)
+            options.onFrame?.(frame)
+        }
         vm.log = () => {}
         vm.error = (e: unknown) => this.stopped(vm, e)
         vm.panicHandler = code => {
@@ -110,6 +121,7 @@ export class DeviceVm {
 
     /** Stores a program in flash and starts it. Throws when the VM refuses it. */
     deploy(bytecode: Uint8Array) {
+        this.repair()
         const code = this.running().devsDeploy(bytecode)
         if (code) throw new Error(`the VM refused the program: code ${code}`)
     }
@@ -118,29 +130,34 @@ export class DeviceVm {
      * Makes the program die, whatever it is doing and with no code of its own taking part: its
      * code is overwritten in memory, so that the next instruction is an illegal one (panic
      * 60102). At the panic the code is put back, and the runtime starts it anew 5 s later.
-     * A program that waits dies when it wakes; any frame on the bus for one of its roles does that.
-     * @returns false when there is no program, or it has been damaged already
+     * A program that waits dies when it wakes; the device's own announcement every 500 ms does
+     * that. One that has just died dies once more at its next start.
+     * @returns false when there is no program, or it is damaged already
      */
     crash(): boolean {
         const memory = this.memory
         if (this.damaged.length) return false
-        const view = Buffer.from(memory.buffer)
-        for (
-            let at = view.indexOf(PROGRAM_MAGIC);
-            at >= 0;
-            at = view.indexOf(PROGRAM_MAGIC, at + 1)
-        ) {
-            const start = at + view.readUInt32LE(at + CODE_SECTION)
-            const end = start + view.readUInt32LE(at + CODE_SECTION + 4)
-            this.damaged.push({ at: start, code: memory.slice(start, end) })
+        for (const { start, end } of codeIn(memory)) {
+            this.damaged.push({ start, code: memory.slice(start, end) })
             memory.fill(ILLEGAL_OPCODE, start, end)
         }
         return this.damaged.length > 0
     }
 
     private repair() {
-        for (const { at, code } of this.damaged) this.memory.set(code, at)
+        for (const { start, code } of this.damaged) this.memory.set(code, start)
         this.damaged = []
+    }
+
+    /** The runtime's flash lies in the same memory: what it saves has the whole program. */
+    private undamaged(image: Uint8Array): Uint8Array {
+        if (!this.damaged.length) return image
+        const whole = image.slice()
+        for (const { start, end } of codeIn(image)) {
+            const same = this.damaged.find(d => d.code.length === end - start)
+            if (same) whole.set(same.code, start)
+        }
+        return whole
     }
 
     /** A frame from the Jacdac bus to the device; lost while it is off. */
@@ -176,20 +193,17 @@ export class DeviceVm {
             const host = readString(vm, hostPointer)
             const name = `${tls ? "tls" : "tcp"}://${host}:${port}`
             const inbox = new Inbox(clock, vm, () => socket === this.socket)
-            const finish = () => (this.socket = undefined)
             const socket = network.open(host, port, tls, {
                 open: () => inbox.put(EVENT_OPEN),
                 data: bytes => inbox.put(EVENT_MESSAGE, bytes),
                 error: message =>
-                    inbox.put(
-                        EVENT_ERROR,
-                        Buffer.from(`${name}: ${message}`),
-                        finish,
-                    ),
-                close: () => inbox.put(EVENT_CLOSE, undefined, finish),
+                    inbox.put(EVENT_ERROR, Buffer.from(`${name}: ${message}`)),
+                // The socket stays ours: the close may have been another's (see lateClose in the
+                // lab), and the runtime ends it at the next open.
+                close: () => inbox.put(EVENT_CLOSE),
             })
             this.socket = socket
-            return 0
+            return socket === noSocket ? -1 : 0
         }
         vm.sockWrite = (pointer, bytes) =>
             this.socket
@@ -215,7 +229,6 @@ class Inbox {
     private queue: {
         event: number
         bytes?: Uint8Array
-        before?: () => void
     }[] = []
     private busy = false
 
@@ -225,8 +238,8 @@ class Inbox {
         private readonly isCurrent: () => boolean,
     ) {}
 
-    put(event: number, bytes?: Uint8Array, before?: () => void) {
-        this.queue.push({ event, bytes, before })
+    put(event: number, bytes?: Uint8Array) {
+        this.queue.push({ event, bytes })
         if (!this.busy) this.deliver()
     }
 
@@ -235,10 +248,23 @@ class Inbox {
         this.busy = item !== undefined
         if (!item || !this.isCurrent()) return
         this.clock.setTimeout(() => this.deliver(), CHUNK_MS)
-        item.before?.()
         socketEvent(this.vm, item.event, item.bytes)
         this.vm.wake()
     }
+}
+
+/** Where the code of every compiled program in `memory` lies. */
+function codeIn(memory: Uint8Array): { start: number; end: number }[] {
+    const { buffer, byteOffset, length } = memory
+    const view = Buffer.from(buffer, byteOffset, length)
+    const found: { start: number; end: number }[] = []
+    for (let at = -1; (at = view.indexOf(PROGRAM_MAGIC, at + 1)) >= 0;) {
+        if (at + CODE_SECTION + 8 > length) break
+        const start = at + view.readUInt32LE(at + CODE_SECTION)
+        const end = start + view.readUInt32LE(at + CODE_SECTION + 4)
+        if (end <= length) found.push({ start, end })
+    }
+    return found
 }
 
 function readString(vm: VmModule, pointer: number): string {

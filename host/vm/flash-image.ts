@@ -4,7 +4,7 @@ import { Bus } from "./bus"
 import { VirtualClock } from "./clock"
 import { DeviceVm } from "./device"
 import { MemoryFlash } from "./flash"
-import { SimNetwork } from "./network"
+import { noNetwork } from "./network"
 import type { Settings } from "./env"
 
 const SETTLE_MS = 2000
@@ -27,7 +27,7 @@ export async function makeFlash(
     const device = new DeviceVm({
         deviceId: "0000000000000001",
         clock,
-        network: new SimNetwork(clock),
+        network: noNetwork,
         flash,
         entropy: bytes => new Uint8Array(bytes),
         onFrame: bus.toBus,

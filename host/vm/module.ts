@@ -43,6 +43,8 @@ export interface VmSurroundings {
     entropy: (bytes: number) => Uint8Array
     /** Called for what the module itself prints (aborts, panics), not for the console. */
     diagnostics: (text: string) => void
+    /** May put off the VM's next turn, which the VM wants in `askedMs`. */
+    turnMs?: (askedMs: number) => number
 }
 
 const VERSION = "2.16.4"
@@ -105,10 +107,13 @@ function load() {
 class Turns {
     private next: { run: () => void; timer: Timer } | undefined
 
-    constructor(private readonly clock: Clock) {}
+    constructor(
+        private readonly clock: Clock,
+        private readonly turnMs: (askedMs: number) => number = ms => ms,
+    ) {}
 
-    readonly set = (run: () => void, delayMs: number) => {
-        const timer = this.clock.setTimeout(this.now, delayMs)
+    readonly set = (run: () => void, askedMs: number) => {
+        const timer = this.clock.setTimeout(this.now, this.turnMs(askedMs))
         this.next = { run, timer }
         return this.next
     }
@@ -128,7 +133,7 @@ export function createVm(around: VmSurroundings): VmModule {
     loaded ??= load()
     const { body, wasm } = loaded
     const { clock, diagnostics } = around
-    const turns = new Turns(clock)
+    const turns = new Turns(clock, around.turnMs)
     const say = (...args: unknown[]) => diagnostics(args.join(" "))
     const holder: { exports: unknown } = { exports: undefined }
     body(

@@ -1,5 +1,4 @@
 // The network as a parameter: what a device's socket natives stand on.
-import type { Clock } from "./clock"
 
 /** What a socket tells its owner; never called from within `open` or a socket's method. */
 export interface SocketEvents {
@@ -26,7 +25,10 @@ export interface Socket {
 export interface Network {
     /** False while there is no network at all: then dialling throws on the device. */
     isUp(): boolean
-    /** Starts a connection; failures arrive as events, a throw stops the VM. */
+    /**
+     * Starts a connection; failures arrive as events, a throw stops the VM. `noSocket`: the native
+     * itself failed, which the runtime keeps from the program.
+     */
     open(host: string, port: number, tls: boolean, events: SocketEvents): Socket
 }
 
@@ -39,116 +41,18 @@ export function inChunks(bytes: Uint8Array, each: (piece: Uint8Array) => void) {
         each(bytes.subarray(at, at + MAX_CHUNK_BYTES))
 }
 
-/** The broker's end of a simulated connection. */
-export interface Peer {
-    write(bytes: Uint8Array): void
-    /** Closes in order: the device gets what was written, then `close`. */
-    end(): void
-    /** Resets: the device gets `error`. */
-    reset(message?: string): void
-    onData: (bytes: Uint8Array) => void
-    /** The device closed, reset or lost power. */
-    onEnd: () => void
+/** What `open` returns when the native could not even begin. */
+export const noSocket: Socket = {
+    write: () => -10,
+    close() {},
+    destroy() {},
 }
 
-/** What answers at a simulated address. */
-export type Listener = (peer: Peer) => void
-
-/** A network in memory on any clock: listeners at host:port, one latency for every hop. */
-export class SimNetwork implements Network {
-    up = true
-    private readonly listeners = new Map<string, Listener>()
-
-    constructor(
-        private readonly clock: Clock,
-        private readonly latencyMs = 2,
-    ) {}
-
-    isUp() {
-        return this.up
-    }
-
-    /** Accepts connections to host:port; undefined refuses them again. */
-    listen(host: string, port: number, listener: Listener | undefined) {
-        if (listener) this.listeners.set(`${host}:${port}`, listener)
-        else this.listeners.delete(`${host}:${port}`)
-    }
-
-    open(
-        host: string,
-        port: number,
-        _tls: boolean,
-        events: SocketEvents,
-    ): Socket {
-        return new SimSocket(
-            this.clock,
-            this.latencyMs,
-            () => this.listeners.get(`${host}:${port}`),
-            events,
-        )
-    }
+/** No network at all: what a VM needs that only runs a program. */
+export const noNetwork: Network = {
+    isUp: () => false,
+    open: () => noSocket,
 }
 
-class SimSocket implements Socket {
-    private peer: Peer | undefined
-    private gone = false
-
-    constructor(
-        private readonly clock: Clock,
-        private readonly latencyMs: number,
-        find: () => Listener | undefined,
-        private readonly events: SocketEvents,
-    ) {
-        this.later(() => {
-            const listener = find()
-            if (!listener) return this.fail("connect ECONNREFUSED")
-            const peer: Peer = {
-                write: bytes => {
-                    const copy = bytes.slice()
-                    this.later(() => inChunks(copy, p => this.events.data(p)))
-                },
-                end: () =>
-                    this.later(() => {
-                        this.gone = true
-                        this.events.close()
-                    }),
-                reset: message => this.fail(message ?? "read ECONNRESET"),
-                onData: () => {},
-                onEnd: () => {},
-            }
-            this.peer = peer
-            this.events.open()
-            listener(peer)
-        }, 2 * this.latencyMs)
-    }
-
-    private later(run: () => void, delayMs = this.latencyMs) {
-        this.clock.setTimeout(() => {
-            if (!this.gone) run()
-        }, delayMs)
-    }
-
-    private fail(message: string) {
-        this.later(() => {
-            this.gone = true
-            this.events.error(message)
-        })
-    }
-
-    write(bytes: Uint8Array) {
-        if (this.gone) return -10
-        const copy = bytes.slice()
-        this.clock.setTimeout(() => this.peer?.onData(copy), this.latencyMs)
-        return 0
-    }
-
-    close() {
-        if (this.gone) return
-        this.gone = true
-        this.clock.setTimeout(() => this.peer?.onEnd(), this.latencyMs)
-    }
-
-    destroy() {
-        this.close()
-    }
-}
+// Moved to host/lab/net.ts; here until all callers have followed.
+export { LabNetwork as SimNetwork, type Peer } from "../lab/net"

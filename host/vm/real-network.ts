@@ -61,7 +61,7 @@ class RealSocket implements Socket {
 
     constructor(
         private readonly node: net.Socket,
-        secure: boolean,
+        private readonly secure: boolean,
         private readonly events: SocketEvents,
         private readonly onGone: () => void,
     ) {
@@ -97,7 +97,10 @@ class RealSocket implements Socket {
     }
 
     destroy() {
-        this.finish(() => this.node.resetAndDestroy())
+        // Node can't reset a TLS socket: closing it is the nearest.
+        this.finish(() =>
+            this.secure ? this.node.destroy() : this.node.resetAndDestroy(),
+        )
     }
 
     /** The link under the connection is gone: the device sees an error. */

@@ -21,7 +21,8 @@
 // | failed in the slow lane                     | untouched; its own, from slowMin to slowCap         | its own  |
 // | failed in the stop lane, or attempts used up | untouched                                           | -1       |
 // | session ended, not a flap                   | begin                                               |          |
-// | session ended, a flap                       | as if CONNACK had not come: failed, evidence reset  |          |
+// | session ended, a flap                       | as if CONNACK had not come: failed, evidence reset, |          |
+// |                                             | or refused where our own network or socket failed   |          |
 //
 // A flap is a session younger than stable; once overload is proven, one younger than max(10 min, ceiling) too.
 //
@@ -219,7 +220,9 @@ export class Backoff {
         const flap = this.isFlap(nowMs)
         const lane = verdict.lane
         if (flap) {
-            if (lane === "slow") return this.failed(verdict)
+            // What was our own doing (a native, the network) stays refused.
+            if (lane === "slow" || verdict.evidence === "refused")
+                return this.failed(verdict)
             return this.fail(verdict, "reset")
         }
         if (lane === "slow" || lane === "stop" || verdict.evidence === "busy") {

@@ -27,10 +27,15 @@ function refuse(
     key: string,
     raw: string,
     allowed: string,
-    used: string,
+    used: string | undefined,
 ) {
-    const value = isSecret(key) ? "(secret)" : raw
-    source.complain({ ev: "config", key, value, allowed, used })
+    source.complain({
+        ev: "config",
+        key,
+        value: isSecret(key) ? "(secret)" : raw,
+        allowed,
+        used: used === undefined ? "none" : used,
+    })
 }
 
 /** A whole number from `low` to `high`; a number written as text counts. */
@@ -56,14 +61,14 @@ export function intSetting(
     return otherwise
 }
 
-/** Text of `low` to `high` characters; a number is taken as its digits. */
+/** Text of `low` to `high` characters; a number is taken as it was written. */
 export function textSetting(
     source: ConfigSource,
     key: string,
     low: number,
     high: number,
-    otherwise: string,
-): string {
+    otherwise: string | undefined,
+): string | undefined {
     const raw = source.raw(key)
     if (raw === undefined) return otherwise
     const parsed = parse(raw)
@@ -89,6 +94,6 @@ export function choiceSetting(
     if (raw === undefined) return otherwise
     const value = parse(raw)
     for (const choice of choices) if (choice === value) return choice
-    refuse(source, key, raw, choices.join(" "), otherwise)
+    refuse(source, key, raw, choices.join("|"), otherwise)
     return otherwise
 }

@@ -5,7 +5,7 @@
 // |-----------------|---------------------------|----------------------------------------------------|
 // | halted          | start                     | start -> noLink, or holdOff when there is a link   |
 // | noLink          | a network                 | link up -> holdOff (a first wait)                  |
-// | holdOff         | its time                  | due -> connecting; retry now -> connecting         |
+// | holdOff         | its time                  | due -> connecting; retry now -> due at once        |
 // | connecting      | the socket to open        | opened -> awaitingConnack                          |
 // | awaitingConnack | CONNACK                   | accepted -> connected                              |
 // | connected       | nothing                   | any failure -> holdOff                             |
@@ -13,7 +13,9 @@
 //
 // From everywhere: stop -> halted (through disconnecting when connected), link down -> noLink.
 // A failure in connecting or awaitingConnack -> holdOff, or halted when the verdict or the
-// attempt limit says so. What is not written here changes nothing, and `handle` returns false.
+// attempt limit says so. A start while disconnecting is kept for later, and a retry now during an
+// attempt eases the wait after it. What is not written here changes nothing, and `handle` returns
+// false. A state is entered before its effects begin: should one throw, the state's deadline stands.
 
 import type { Backoff } from "./backoff"
 import type { Line } from "./line"
@@ -85,9 +87,7 @@ export class Connection {
     state: State = { name: "halted", reason: "not started" }
     /** Whether there is a network. Starts true: a device without a Wi-Fi service has one. */
     hasLink = true
-    /** Sessions that ended since the program started. */
-    lost = 0
-    private closedMs = -REOPEN_MS
+    private closedMs = 0
     /** A start that came while disconnecting. */
     startAgain = false
 
@@ -143,20 +143,23 @@ export class Connection {
             return true
         }
         if (this.state.name !== "halted") return false
+        // At a program start the device has just closed what a crash left open.
+        this.closedMs = nowMs
         if (this.hasLink) this.begin("start", nowMs)
         else this.enter({ name: "noLink" })
         return true
     }
 
     private stop(nowMs: number): boolean {
+        const changed = this.startAgain
         this.startAgain = false
         switch (this.state.name) {
             case "halted":
             case "disconnecting":
-                return false
+                return changed
             case "connected":
-                this.port.disconnect()
                 this.enter({ name: "disconnecting", dueMs: nowMs + LINGER_MS })
+                this.port.disconnect()
                 return true
             default:
                 this.close(nowMs)
@@ -194,9 +197,9 @@ export class Connection {
     private opened(nowMs: number): boolean {
         if (this.state.name !== "connecting") return false
         const sinceMs = this.state.sinceMs
-        const problem = this.port.connect()
         const dueMs = nowMs + this.backoff.connackWaitMs
         this.enter({ name: "awaitingConnack", sinceMs, dueMs })
+        const problem = this.port.connect()
         if (problem !== undefined) this.socketFailed("native", problem, nowMs)
         return true
     }
@@ -246,12 +249,9 @@ export class Connection {
                 this.retry(this.backoff.failed(verdict), verdict, nowMs)
                 return true
             case "connected": {
-                const attempts = this.backoff.attempts
                 this.close(nowMs)
-                const delayMs = this.backoff.ended(nowMs, verdict)
-                // A flap counts as one more failed attempt; a loss begins anew.
-                this.logLost(verdict, this.backoff.attempts > attempts, nowMs)
-                this.retry(delayMs, verdict, nowMs)
+                this.logLost(verdict, this.backoff.isFlap(nowMs), nowMs)
+                this.retry(this.backoff.ended(nowMs, verdict), verdict, nowMs)
                 return true
             }
             default:
@@ -280,17 +280,26 @@ export class Connection {
         const proto = tls ? "tls" : "tcp"
         this.port.log({ ev: "attempt", n, host, port, proto })
         const dueMs = nowMs + this.backoff.policy.dialMs
-        const problem = this.port.dial()
         this.enter({ name: "connecting", sinceMs: nowMs, dueMs })
+        const problem = this.port.dial()
         if (problem !== undefined) this.socketFailed("native", problem, nowMs)
         return true
     }
 
     private retryNow(nowMs: number): boolean {
-        this.backoff.retryNow()
-        if (this.state.name !== "holdOff") return false
-        this.enter({ name: "holdOff", dueMs: this.reopenMs(nowMs) })
-        return true
+        switch (this.state.name) {
+            case "holdOff":
+                this.backoff.retryNow()
+                this.hold(0, "retry", "none", "asked to retry now", nowMs)
+                return true
+            // "Now" is already under way; if it fails, the next wait is a short one.
+            case "connecting":
+            case "awaitingConnack":
+                this.backoff.retryNow()
+                return true
+            default:
+                return false
+        }
     }
 
     /** The first wait of an outage that no failure of ours began. */
@@ -355,7 +364,6 @@ export class Connection {
 
     private logLost(verdict: Verdict, flap: boolean, nowMs: number) {
         if (this.state.name !== "connected") return
-        this.lost++
         this.port.log({
             ev: "lost",
             upMs: nowMs - this.state.sinceMs,

@@ -58,6 +58,9 @@ export function socketVerdict(
             return reset("closed before CONNACK")
         default:
             if (what === "timeout") return stalled("no PINGRESP in time")
+            // Our own network went: that says nothing about the broker.
+            if (hasAny(text.toLowerCase(), "network", "unreach"))
+                return retry("network lost")
             return reset("connection closed")
     }
 }

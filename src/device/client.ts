@@ -17,7 +17,8 @@ import {
 } from "../mqtt/session"
 import { checkTopicFilter, checkTopicName } from "../mqtt/topic"
 import { Handlers } from "./handlers"
-import { watchLink } from "./link"
+import type { LinkChange } from "../core/link"
+import type { LinkHandler } from "./link"
 import { log } from "./log"
 import { deviceRandom } from "./random"
 import { socketClose, socketListen, socketOpen, socketWrite } from "./socket"
@@ -38,6 +39,8 @@ export interface ClientOptions {
     session: SessionOptions
     outboxEntries: number
     outboxBytes: number
+    /** Watches the network; without it the network counts as up. */
+    link?: (changed: LinkHandler) => void
 }
 
 /** Counters since the program started. */
@@ -64,7 +67,7 @@ type Post =
     | { on: "start" }
     | { on: "stop" }
     | { on: "retryNow" }
-    | { on: "link"; ip: string }
+    | { on: "link"; change: LinkChange }
     | Request
 
 /** Something a fiber asks of the supervisor and waits for. */
@@ -111,7 +114,8 @@ export class Client implements Port, SessionPort {
     private fiber: ds.Fiber
     private drainMs = 0
     private dropLineMs = -DROP_LINE_MS
-    private ip = ""
+    /** Debug lines are printed until then. */
+    private debugMs = 0
     private stateHandlers: ((state: string) => ds.AsyncVoid)[] = []
 
     constructor(options: ClientOptions) {
@@ -132,7 +136,8 @@ export class Client implements Port, SessionPort {
             while (true) await self.turn()
         }
         run.start()
-        watchLink(ip => self.post({ on: "link", ip }))
+        if (options.link)
+            options.link(change => self.post({ on: "link", change }))
         this.post({ on: "start" })
     }
 
@@ -187,7 +192,7 @@ export class Client implements Port, SessionPort {
                 this.socketFault("error", post.text, nowMs)
                 return
             case "link":
-                this.linkChanged(post.ip, nowMs)
+                this.linkChanged(post.change, nowMs)
                 return
             case "publish":
                 this.takePublish(post, nowMs)
@@ -209,6 +214,7 @@ export class Client implements Port, SessionPort {
         this.chunks--
         const name = this.connection.state.name
         if (name !== "awaitingConnack" && name !== "connected") return
+        if (this.debugMs > 0) this.debug("in", chunk[0] >> 4, chunk.length)
         this.session.push(chunk, ds.millis())
         let budget = PACKETS_PER_TURN
         while (this.session.next(ds.millis())) {
@@ -231,13 +237,9 @@ export class Client implements Port, SessionPort {
         this.connection.handle({ on: "broken", verdict }, ds.millis())
     }
 
-    private linkChanged(ip: string, nowMs: number) {
-        const changed = this.ip !== "" && ip !== "" && ip !== this.ip
-        this.ip = ip
-        log(ip ? { ev: "link", up: true, ip } : { ev: "link", up: false })
-        // Another address: what is open on the old one is dead without knowing it.
-        if (!ip || changed) this.connection.handle({ on: "linkDown" }, nowMs)
-        if (ip) this.connection.handle({ on: "linkUp" }, nowMs)
+    private linkChanged(change: LinkChange, nowMs: number) {
+        if (change !== "up") this.connection.handle({ on: "linkDown" }, nowMs)
+        if (change !== "down") this.connection.handle({ on: "linkUp" }, nowMs)
     }
 
     private sleepMs(nowMs: number): number {
@@ -313,6 +315,12 @@ export class Client implements Port, SessionPort {
             else this.waiting.push(request)
     }
 
+    private debug(way: string, type: number, bytes: number) {
+        if (ds.millis() < this.debugMs)
+            console.debug(`mqtt ${way}: type ${type}, ${bytes} B`)
+        else this.debugMs = 0
+    }
+
     /** Counts dropped messages and says so, not too often. */
     private dropped(what: string, topic: string, bytes: number, count: number) {
         this.counters.dropped += count
@@ -364,6 +372,7 @@ export class Client implements Port, SessionPort {
     // ---- SessionPort: the session's effects ----
 
     send(packet: Buffer): number {
+        if (this.debugMs > 0) this.debug("out", packet[0] >> 4, packet.length)
         const code = socketWrite(packet)
         if (code !== 0)
             this.post({ on: "error", text: `socket write returned ${code}` })
@@ -452,6 +461,9 @@ export class Client implements Port, SessionPort {
         payload: string | Buffer,
         retain = false,
     ): Promise<Outcome> {
+        if (typeof topic !== "string") return "refused: topic is not text"
+        if (typeof payload !== "string" && !(payload instanceof Buffer))
+            return "refused: payload is neither text nor a Buffer"
         const fault = checkTopicName(topic)
         if (fault !== undefined) return "refused: topic " + fault
         const packet = publishPacket(topic, payload, 0, retain, 0, false)
@@ -471,6 +483,8 @@ export class Client implements Port, SessionPort {
         handler: (message: Publish) => ds.AsyncVoid,
         qos: 0 | 1 = 0,
     ): Promise<Outcome> {
+        if (typeof filter !== "string") return "refused: filter is not text"
+        if (qos !== 0 && qos !== 1) return "refused: qos must be 0 or 1"
         const fault = checkTopicFilter(filter)
         if (fault !== undefined) return "refused: filter " + fault
         const subscription: Subscription = {
@@ -508,6 +522,11 @@ export class Client implements Port, SessionPort {
     /** Makes the next attempt now and starts the backoff anew. */
     retryNow() {
         this.post({ on: "retryNow" })
+    }
+
+    /** Prints what goes over the wire on the console, as `?` lines, for the next `forMs` (0: no more). */
+    logFor(forMs: number) {
+        this.debugMs = forMs > 0 ? ds.millis() + forMs : 0
     }
 
     /** The connection's state by name: halted, noLink, holdOff, connecting, awaitingConnack, connected or disconnecting. */

@@ -1,44 +1,70 @@
-// The Wi-Fi link. The runtime's Wi-Fi service associates by itself; here is only watched
-// whether there is an address. A device without such a service (the simulator) counts as connected.
+// The Wi-Fi link. The runtime's Wi-Fi service associates by itself; here it is watched, and asked to
+// start over when it is stuck. A device without such a service (the simulator) has a network.
 import * as ds from "@devicescript/core"
+import { ipText, Link, type LinkChange } from "../core/link"
+import { log } from "./log"
 
-/** How often the address is read even if no event came: events can be lost. */
-const POLL_MS = 30000
+/** Told of every change of the link. */
+export type LinkHandler = (change: LinkChange) => void
 
-/** Told of every change: the address in words, or "" when there is none. */
-export type LinkHandler = (ip: string) => void
+/** How often the service is looked at even if no event came: events can be lost. */
+const POLL_MS = 15000
 
-/** Starts to watch; `changed` is called once the Wi-Fi service is found, and then at every change. */
-export function watchLink(changed: LinkHandler) {
+/** The runtime answers from a cache this old, so an event is looked at once more after it. */
+const CACHE_MS = 600
+
+/**
+ * Watches Wi-Fi; pass it to `startMqtt` as `link`. The first change is reported once the service
+ * is found, about a second after power-on.
+ */
+export function wifiLink(changed: LinkHandler) {
     const wifi = new ds.Wifi()
-    let last: string
+    const link = new Link()
+    let failed = ""
+    let reported = false
+    let event = false
     let fiber: ds.Fiber
-    const wake = () => {
-        if (fiber.suspended) fiber.resume(undefined)
+
+    const look = async () => {
+        const ip = ipText(await wifi.ipAddress.read())
+        const associated = ip === "" && !!(await wifi.ssid.read())
+        const nowMs = ds.millis()
+        const change = link.observe(ip, associated, nowMs)
+        if (ip) reported = false
+        // Once, not at each of the service's own tries.
+        const why = failed && !reported ? `cannot join ${failed}` : undefined
+        if (why) reported = true
+        failed = ""
+        if (change !== "same" || why)
+            log({ ev: "link", up: !!ip, ip: ip || undefined, why })
+        if (change !== "same") changed(change)
+        if (!link.shouldAsk(nowMs)) return
+        log({ ev: "link", up: false, why: "no address: joining again" })
+        await wifi.reconnect()
     }
     const watch = async () => {
         fiber = ds.Fiber.self()
         while (true) {
-            if (wifi.isBound) {
-                const ip = ipText(await wifi.ipAddress.read())
-                if (ip !== last) {
-                    last = ip
-                    changed(ip)
-                }
+            const again = event
+            event = false
+            try {
+                if (wifi.isBound) await look()
+            } catch (e) {
+                // A service that went away while it was asked; the next look tells.
             }
-            await ds.suspend(POLL_MS)
+            await ds.suspend(again || event ? CACHE_MS : POLL_MS)
         }
+    }
+    const wake = () => {
+        event = true
+        if (fiber.suspended) fiber.resume(undefined)
     }
     watch.start()
     wifi.binding().subscribe(wake)
     wifi.gotIp.subscribe(wake)
     wifi.lostIp.subscribe(wake)
-}
-
-/** An address as text; "" for none and for 0.0.0.0, which is as good as none. */
-function ipText(ip: Buffer): string {
-    if (!ip || ip.length < 4) return ""
-    if (ip.length > 4) return ip.toString("hex")
-    const text = `${ip[0]}.${ip[1]}.${ip[2]}.${ip[3]}`
-    return text === "0.0.0.0" ? "" : text
+    wifi.connectionFailed.subscribe(ssid => {
+        failed = ssid || "the network"
+        wake()
+    })
 }

@@ -50,7 +50,10 @@ export interface Subscription {
     handler: (message: Publish) => void | Promise<void>
 }
 
-/** The session's effects and news. None may call back into the session. */
+/**
+ * The session's effects and news. None may call back into the session, but for `close()` in answer
+ * to a `connack` that refuses, a `violation` or `silent`.
+ */
 export interface SessionPort {
     /** Writes one packet; 0, or a negative code when the socket did not take it. */
     send(packet: Buffer): number
@@ -64,7 +67,7 @@ export interface SessionPort {
     violation(clause: string, reason: string): void
     /** Nothing came from the peer for keep alive + ping. */
     silent(): void
-    /** A subscription's state is settled for this connection. */
+    /** A subscription's state is settled for this connection, or it was dropped before that. */
     settled(subscription: Subscription): void
     /** The broker has answered UNSUBSCRIBE, or did not in time. */
     unsubscribed(subscription: Subscription): void
@@ -110,7 +113,6 @@ export class Session {
     /** A socket is open: says CONNECT. Returns the socket's code. */
     open(nowMs: number): number {
         this.close()
-        this.lastInMs = nowMs
         return this.send(connectPacket(this.options.connect), nowMs)
     }
 
@@ -193,10 +195,14 @@ export class Session {
         const at = this.subscriptions.indexOf(subscription)
         if (at < 0) return this.port.unsubscribed(subscription)
         removeAt(this.subscriptions, at)
-        const wasAsked = subscription.state !== "new"
+        const { state } = subscription
         subscription.state = "dropped"
-        // The same filter may still be wanted by another handler.
-        if (!this.up || !wasAsked || this.wants(subscription.filter))
+        // Whoever waits for it to be granted must not wait for ever.
+        if (state === "new" || state === "asked")
+            this.port.settled(subscription)
+        // The same filter may still be wanted by another handler. If not, even one that was never
+        // asked for is taken back: the broker may hold it for a handler dropped before.
+        if (!this.up || this.wants(subscription.filter))
             return this.port.unsubscribed(subscription)
         const packetId = this.expect(subscription, true, nowMs)
         this.send(unsubscribePacket(packetId, [subscription.filter]), nowMs)
@@ -233,7 +239,7 @@ export class Session {
             case "suback":
                 return this.suback(packet.packetId, packet.codes, nowMs)
             case "unsuback":
-                return this.unsuback(packet.packetId)
+                return this.unsuback(packet.packetId, nowMs)
         }
     }
 
@@ -316,13 +322,16 @@ export class Session {
         this.askMore(nowMs)
     }
 
-    private unsuback(packetId: number) {
+    private unsuback(packetId: number, nowMs: number) {
         const s = this.answered(packetId, true)
-        if (s !== undefined) this.port.unsubscribed(s)
+        if (s === undefined) return
+        this.port.unsubscribed(s)
+        this.askMore(nowMs)
     }
 
     private settle(s: Subscription, state: SubscriptionState) {
-        if (s.state !== "dropped") s.state = state
+        if (s.state === "dropped") return
+        s.state = state
         this.port.settled(s)
     }
 

@@ -365,6 +365,8 @@ function sessions(): Case[] {
                 const backoff = new Backoff(defaultPolicy(), new Lowest())
                 backoff.begin()
                 session(backoff, 1, refused)
+                equal(backoff.connackWaitMs, 10000, "our own network failed")
+                session(backoff, 1, closed)
                 equal(backoff.connackWaitMs, 30000, "flap")
                 session(backoff, 600000, closed)
                 equal(backoff.connackWaitMs, 10000, "loss")

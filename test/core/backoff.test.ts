@@ -174,7 +174,8 @@ class Oracle {
         let needed = this.p.stableMs
         if (this.proven) needed = Math.max(needed, 600000, this.ceiling)
         const flap = age < 0 || age < needed
-        if (flap && (v.lane === "retry" || v.lane === "overload"))
+        const broker = v.lane === "retry" || v.lane === "overload"
+        if (flap && broker && v.evidence !== "refused")
             return this.failed(verdict("reset", v.lane))
         if (!flap && v.lane !== "slow" && v.lane !== "stop")
             if (v.evidence !== "busy") return this.begin()
@@ -530,7 +531,7 @@ test("a CONNACK whose session flaps leaves everything as if it had not come", ()
                 for (const v of verdicts)
                     assert.equal(one.failed(v), two.failed(v))
                 one.accepted(5)
-                const flap = one.ended(10004, verdict("refused"))
+                const flap = one.ended(10004, verdict("stalled"))
                 assert.equal(flap, two.failed(verdict("reset")))
                 assert.deepEqual(one, two)
             },

@@ -1,0 +1,218 @@
+// The faults, one small function each: `world.net.fault("broker:1883", refuse())` switches one on,
+// `.off()` on the result switches it off. They add up in the order they were switched on.
+// Percentages and jitter are drawn from the network's seed.
+import { HELD, LOST, type Fault, type Piece } from "./link"
+
+// ---- dialling ----
+
+/** RST to every SYN: nobody listens. */
+export const refuse = (): Fault => () => ({
+    dial: () => ({ error: "connect ECONNREFUSED" }),
+})
+
+/** No route: an error after a while, as ARP gives up. */
+export const unreachable =
+    (afterMs = 3000): Fault =>
+    () => ({ dial: () => ({ error: "connect EHOSTUNREACH", afterMs }) })
+
+/** The name does not resolve. */
+export const noSuchHost =
+    (afterMs = 50): Fault =>
+    link => ({
+        dial: () => ({ error: `getaddrinfo ENOTFOUND ${link.host}`, afterMs }),
+    })
+
+/** SYNs vanish: neither success nor error, ever. */
+export const blackHole = (): Fault => () => ({ dial: () => "silence" })
+
+/** Only some dials fail, by another fault's rule. */
+export const sometimes =
+    (percent: number, fault: Fault): Fault =>
+    link =>
+        link.random.chance(percent) ? fault(link) : {}
+
+// ---- the device's natives ----
+
+/** `_socketOpen` throws `network not available`. Only for the address "*". */
+export const noNetwork = (): Fault => () => ({ isUp: () => false })
+
+/** The write native returns a code: -1 (queue full), -10 (no socket), -100 (not open). */
+export const writeReturns =
+    (code: number): Fault =>
+    () => ({ write: () => code })
+
+/** The open native fails, which the runtime swallows: `_socketOpen` returns 0 and nothing comes. */
+export const openFails = (): Fault => () => ({ open: () => false })
+
+/** The open native throws: the VM dies, as a chip that resets. */
+export const openThrows =
+    (message = "fault of the lab"): Fault =>
+    () => ({
+        open() {
+            throw new Error(message)
+        },
+    })
+
+/**
+ * The CLOSE of a connection reaches the program late, when the next one is already open or dialling
+ * (ESP32: the worker's queue outlives the socket).
+ */
+export const lateClose =
+    (afterMs = 50): Fault =>
+    link => ({
+        closed: () =>
+            link.after(afterMs, () => {
+                const next = link.view.current
+                if (next && next !== link) next.events.close()
+            }),
+    })
+
+// ---- the way of the bytes ----
+
+/** Slower: `ms` more one way, and up to `jitterMs` on top for every piece. */
+export const latency =
+    (ms: number, jitterMs = 0): Fault =>
+    link => {
+        const slow = (p: Piece) => [
+            { ...p, delayMs: p.delayMs + ms + link.random.below(jitterMs + 1) },
+        ]
+        return { toDevice: slow, toBroker: slow }
+    }
+
+/** Every write arrives in pieces of 1 to `maxBytes` bytes, drawn anew each time, 1 ms apart. */
+export const split =
+    (maxBytes = 8): Fault =>
+    link => {
+        const cut = (p: Piece) =>
+            inPieces(p, () => 1 + link.random.below(maxBytes), 1)
+        return { toDevice: cut, toBroker: cut }
+    }
+
+/** A slow trickle to the device: one byte every `everyMs`. */
+export const trickle =
+    (everyMs: number): Fault =>
+    link => {
+        let freeMs = 0
+        return {
+            toDevice: p => {
+                const nowMs = link.view.net.clock.nowMs()
+                const startMs = Math.max(freeMs - nowMs, 0)
+                const out = inPieces(
+                    { ...p, delayMs: p.delayMs + startMs },
+                    () => 1,
+                    everyMs,
+                )
+                freeMs = nowMs + startMs + out.length * everyMs
+                return out
+            },
+        }
+    }
+
+/** What the broker sends within `ms` arrives as one segment. */
+export const coalesce =
+    (ms: number): Fault =>
+    link => {
+        let waiting: Uint8Array[] | undefined
+        return {
+            toDevice: p => {
+                if (!p.bytes) return [{ ...p, delayMs: p.delayMs + ms }]
+                if (!waiting) {
+                    const all: Uint8Array[] = (waiting = [])
+                    link.after(ms, () => {
+                        waiting = undefined
+                        link.deliver(Buffer.concat(all))
+                    })
+                }
+                waiting.push(p.bytes)
+                return []
+            },
+        }
+    }
+
+// ---- silence ----
+
+/** Half-open: what the broker sends is lost for good, the connection stays. */
+export const swallowToDevice = (): Fault => () => ({ toDevice: () => LOST })
+
+/** Half-open: what the device sends is lost for good, the connection stays. */
+export const swallowToBroker = (): Fault => () => ({ toBroker: () => LOST })
+
+/** Half-open both ways. */
+export const swallow = (): Fault => () => ({
+    toDevice: () => LOST,
+    toBroker: () => LOST,
+})
+
+/** Nothing passes and nothing is lost: new SYNs vanish, open connections go on where they were once it is off. */
+export const partition = (): Fault => () => ({
+    dial: () => "silence",
+    toDevice: () => HELD,
+    toBroker: () => HELD,
+})
+
+// ---- ends ----
+
+/** RST `ms` after the connection is open. */
+export const resetAfter =
+    (ms: number): Fault =>
+    link => ({ opened: () => link.after(ms, () => link.cut("reset")) })
+
+/** FIN `ms` after the connection is open. */
+export const finAfter =
+    (ms: number): Fault =>
+    link => ({ opened: () => link.after(ms, () => link.cut("fin")) })
+
+/** RST after this many bytes to the device: they arrive, the rest does not. */
+export const resetAfterBytes = (bytes: number) => endAfterBytes(bytes, "reset")
+
+/** FIN after this many bytes to the device. */
+export const finAfterBytes = (bytes: number) => endAfterBytes(bytes, "fin")
+
+const endAfterBytes =
+    (bytes: number, end: "fin" | "reset"): Fault =>
+    link => {
+        let left = bytes
+        return {
+            toDevice: p => {
+                if (!p.bytes) return [p]
+                if (p.bytes.length < left) {
+                    left -= p.bytes.length
+                    return [p]
+                }
+                const last = { ...p, bytes: p.bytes.subarray(0, left) }
+                left = 0
+                link.after(0, () => link.cut(end))
+                return last.bytes.length ? [last] : []
+            },
+        }
+    }
+
+/** RST once the broker has got this many bytes from the device. */
+export const resetAfterBytesToBroker =
+    (bytes: number): Fault =>
+    link => {
+        let left = bytes
+        return {
+            toBroker: p => {
+                if (!p.bytes) return [p]
+                const last = { ...p, bytes: p.bytes.subarray(0, left) }
+                left -= last.bytes.length
+                if (left === 0) link.after(0, () => link.cut("reset"))
+                return last.bytes.length ? [last] : []
+            },
+        }
+    }
+
+function inPieces(p: Piece, size: () => number, everyMs: number): Piece[] {
+    if (!p.bytes) return [p]
+    const out: Piece[] = []
+    for (let at = 0; at < p.bytes.length;) {
+        const end = at + size()
+        out.push({
+            bytes: p.bytes.subarray(at, end),
+            delayMs: p.delayMs + out.length * everyMs,
+        })
+        at = end
+    }
+    return out
+}

@@ -1,0 +1,12 @@
+// The tables of the two state machines, and of what goes in and out of them, as bytecode.
+import { finish, runTable } from "./run-tables"
+import { cases as config } from "../core/config.cases"
+import { cases as connection } from "../core/connection.cases"
+import { cases as outbox } from "../mqtt/outbox.cases"
+import { cases as session } from "../mqtt/session.cases"
+
+await runTable(config())
+await runTable(connection())
+await runTable(outbox())
+await runTable(session())
+finish()

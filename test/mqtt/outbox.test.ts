@@ -1,0 +1,46 @@
+// Runs the table of outbox.cases.ts under Node; then random pushes and shifts against a plain list.
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import fc from "fast-check"
+import { Outbox } from "../../src/mqtt/outbox"
+import { runCases } from "../node-cases"
+import { cases } from "./outbox.cases"
+
+runCases(cases())
+
+test("any pushes and shifts: the newest that fit, in order, and nothing lost uncounted", () => {
+    fc.assert(
+        fc.property(
+            fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 64 }))),
+            fc.integer({ min: 1, max: 8 }),
+            fc.integer({ min: 64, max: 200 }),
+            (steps, maxEntries, maxBytes) => {
+                const outbox = new Outbox(maxEntries, maxBytes)
+                const model: Buffer[] = []
+                for (const bytes of steps) {
+                    if (bytes === 0) {
+                        assert.equal(outbox.shift(), model.shift())
+                        continue
+                    }
+                    const packet = Buffer.alloc(bytes)
+                    model.push(packet)
+                    let dropped = 0
+                    while (
+                        model.length > maxEntries ||
+                        size(model) > maxBytes
+                    ) {
+                        model.shift()
+                        dropped++
+                    }
+                    assert.equal(outbox.push(packet), dropped)
+                    assert.equal(outbox.entries(), model.length)
+                    assert.equal(outbox.bytes, size(model))
+                }
+            },
+        ),
+    )
+})
+
+function size(packets: Buffer[]): number {
+    return packets.reduce((sum, p) => sum + p.length, 0)
+}

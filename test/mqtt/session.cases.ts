@@ -1,0 +1,760 @@
+// One MQTT session after another as timelines: what a broker says and when, and what the session
+// does about it. Everything it does is one text, so that order counts.
+import { publishPacket } from "../../src/mqtt/encode"
+import type { Publish } from "../../src/mqtt/parser"
+import {
+    Session,
+    type SessionOptions,
+    type SessionPort,
+    type Subscription,
+} from "../../src/mqtt/session"
+import { type Case, equal } from "../cases"
+
+function text(bytes: Buffer, from: number, to: number): string {
+    return bytes.slice(from, to).toString()
+}
+
+/** A packet of ours in words; all are below 130 bytes here. */
+export function said(p: Buffer): string {
+    const id = p.length > 3 ? (p[2] << 8) | p[3] : 0
+    switch (p[0]) {
+        case 0x10:
+            return "CONNECT"
+        case 0x30:
+        case 0x31: {
+            const at = 4 + ((p[2] << 8) | p[3])
+            const retain = p[0] === 0x31 ? " retain" : ""
+            return `PUBLISH ${text(p, 4, at)}=${text(p, at, p.length)}${retain}`
+        }
+        case 0x40:
+            return `PUBACK ${id}`
+        case 0x82:
+            return `SUBSCRIBE ${id} ${text(p, 6, p.length - 1)}`
+        case 0xa2:
+            return `UNSUBSCRIBE ${id} ${text(p, 6, p.length)}`
+        case 0xc0:
+            return "PINGREQ"
+        case 0xe0:
+            return "DISCONNECT"
+        default:
+            return "??"
+    }
+}
+
+export function defaultOptions(): SessionOptions {
+    return {
+        connect: { clientId: "x", keepAliveSeconds: 60, cleanSession: true },
+        pingMs: 10000,
+        maxPacketBytes: 128,
+    }
+}
+
+/** A session and its world: packets it says and its news in `journal`; a refusal or a violation ends it, as on the device. */
+export class World implements SessionPort {
+    readonly session: Session
+    journal = ""
+    nowMs = 0
+    /** What the socket answers to a write. */
+    code = 0
+
+    constructor(options?: SessionOptions) {
+        this.session = new Session(options ? options : defaultOptions(), this)
+    }
+
+    private note(what: string) {
+        this.journal += this.journal ? ", " + what : what
+    }
+
+    send(packet: Buffer): number {
+        this.note(said(packet))
+        return this.code
+    }
+    connack(code: number, sessionPresent: boolean) {
+        this.note(`connack ${code}${sessionPresent ? " present" : ""}`)
+        if (code !== 0) this.session.close()
+    }
+    deliver(subscription: Subscription, message: Publish) {
+        const { topic, payload } = message
+        this.note(`${subscription.filter} gets ${topic}=${payload.toString()}`)
+    }
+    skipped(topic: string, packetBytes: number) {
+        this.note(`skipped ${topic} of ${packetBytes}`)
+    }
+    violation(clause: string, reason: string) {
+        this.note(`violation ${clause} ${reason}`)
+        this.session.close()
+    }
+    silent() {
+        this.note("silent")
+        this.session.close()
+    }
+    settled(subscription: Subscription) {
+        this.note(`${subscription.filter} is ${subscription.state}`)
+    }
+    unsubscribed(subscription: Subscription) {
+        this.note(`${subscription.filter} is off`)
+    }
+
+    /** Takes what is in the journal out. */
+    did(): string {
+        const done = this.journal
+        this.journal = ""
+        return done
+    }
+
+    /** Checks what was done since the last look. */
+    expect(what: string) {
+        equal(this.did(), what, `at ${this.nowMs}`)
+    }
+
+    /** Bytes from the broker. */
+    hears(bytes: Buffer) {
+        this.session.push(bytes, this.nowMs)
+        let more = true
+        while (more) more = this.session.next(this.nowMs)
+    }
+
+    hearsHex(hex: string) {
+        this.hears(Buffer.from(hex, "hex"))
+    }
+
+    /** Lets time pass: a tick whenever one is due, up to `untilMs`. */
+    runTo(untilMs: number) {
+        while (true) {
+            const dueMs = this.session.dueMs()
+            if (dueMs < 0 || dueMs > untilMs) break
+            this.nowMs = dueMs
+            this.session.tick(dueMs)
+            const nextMs = this.session.dueMs()
+            equal(nextMs < 0 || nextMs > dueMs, true, "a tick moves on")
+        }
+        this.nowMs = untilMs
+    }
+
+    /** CONNECT and CONNACK 0; nothing of it stays in the journal but what comes after. */
+    comeUp() {
+        this.session.open(this.nowMs)
+        this.did()
+        this.hearsHex("20020000")
+        equal(this.journal.slice(0, 9), "connack 0", "news")
+        this.journal = this.journal.slice(11)
+    }
+
+    subscribe(filter: string, qos: 0 | 1 = 0): Subscription {
+        const handler = () => {}
+        const s: Subscription = { filter, qos, state: "new", handler }
+        this.session.subscribe(s, this.nowMs)
+        return s
+    }
+
+    unsubscribe(s: Subscription) {
+        this.session.unsubscribe(s, this.nowMs)
+    }
+}
+
+function hex2(n: number): string {
+    const digits = "0123456789abcdef"
+    return digits[(n >> 4) & 15] + digits[n & 15]
+}
+
+function hex4(n: number): string {
+    return hex2(n >> 8) + hex2(n)
+}
+
+export function suback(id: number, code: number): string {
+    return `9003${hex4(id)}${hex2(code)}`
+}
+
+export function unsuback(id: number): string {
+    return `b002${hex4(id)}`
+}
+
+function publish(topic: string, payload: string, id: number): Buffer {
+    const qos = id > 0 ? 1 : 0
+    return publishPacket(topic, payload, qos, false, id, false)
+}
+
+/** A session that is up; its subscriptions are live with the ids 1, 2, ... */
+function upWith(...filters: string[]): World {
+    const w = new World()
+    w.comeUp()
+    for (const filter of filters) w.subscribe(filter)
+    for (let id = 1; id <= filters.length; ++id) w.hearsHex(suback(id, 0))
+    w.did()
+    return w
+}
+
+function setLastPacketId(w: World, id: number) {
+    const inside: any = w.session
+    inside.lastPacketId = id
+}
+
+export function cases(): Case[] {
+    return [
+        {
+            name: "CONNECT, and nothing else before CONNACK; then birth, then SUBSCRIBE",
+            run: () => {
+                const options = defaultOptions()
+                options.birth = { topic: "s", payload: "on", retain: true }
+                const w = new World(options)
+                w.subscribe("a")
+                equal(w.session.open(0), 0, "code")
+                w.expect("CONNECT")
+                equal(w.session.dueMs(), -1, "due")
+                w.subscribe("b")
+                w.session.tick(1000000)
+                w.expect("")
+                w.hearsHex("20020000")
+                w.expect(
+                    "connack 0, PUBLISH s=on retain, SUBSCRIBE 1 a, SUBSCRIBE 2 b",
+                )
+                equal(w.session.up, true, "up")
+            },
+        },
+        {
+            name: "S7: birth after every CONNACK; farewell before DISCONNECT, once",
+            run: () => {
+                const options = defaultOptions()
+                options.birth = { topic: "s", payload: "on", retain: true }
+                options.farewell = { topic: "s", payload: "off", retain: true }
+                const w = new World(options)
+                w.session.leave(0)
+                w.expect("")
+                w.comeUp()
+                w.expect("PUBLISH s=on retain")
+                w.session.close()
+                w.comeUp()
+                w.expect("PUBLISH s=on retain")
+                w.session.leave(0)
+                w.session.leave(0)
+                w.session.tick(1000000)
+                w.expect("PUBLISH s=off retain, DISCONNECT")
+                equal(w.session.up, false, "up")
+                equal(w.session.dueMs(), -1, "due")
+            },
+        },
+        {
+            name: "W5: what the socket says about CONNECT is passed on",
+            run: () => {
+                const w = new World()
+                w.code = -10
+                equal(w.session.open(0), -10, "code")
+            },
+        },
+        {
+            name: "session present is passed on, and subscriptions are made all the same",
+            run: () => {
+                const w = new World()
+                w.subscribe("a")
+                w.session.open(0)
+                w.did()
+                w.hearsHex("20020100")
+                w.expect("connack 0 present, SUBSCRIBE 1 a")
+            },
+        },
+        {
+            name: "H1: a return code is news, and nothing is sent",
+            run: () => {
+                for (let code = 1; code <= 6; ++code) {
+                    const w = new World()
+                    w.subscribe("a")
+                    w.session.open(0)
+                    w.did()
+                    w.hearsHex(`200200${hex2(code)}`)
+                    w.expect(`connack ${code}`)
+                    equal(w.session.up, false, "up")
+                }
+            },
+        },
+        {
+            name: "a packet before CONNACK ends the connection",
+            run: () => {
+                for (const packet of [
+                    "d000",
+                    suback(1, 0),
+                    unsuback(1),
+                    "40020001",
+                    "3003000161",
+                ]) {
+                    const w = new World()
+                    w.subscribe("a")
+                    w.session.open(0)
+                    w.did()
+                    w.hearsHex(packet)
+                    w.expect("violation MQTT-3.2.0-1 first was not CONNACK")
+                }
+            },
+        },
+        {
+            name: "a second CONNACK, of any code, ends the connection",
+            run: () => {
+                for (const packet of ["20020000", "20020005"]) {
+                    const w = upWith()
+                    w.hearsHex(packet)
+                    w.expect("violation MQTT-3.2.0-2 second CONNACK")
+                    equal(w.session.up, false, "up")
+                }
+            },
+        },
+        {
+            name: "what is malformed ends the connection, with its clause, and nothing after it counts",
+            run: () => {
+                const w = upWith("a")
+                w.hearsHex("d001ff" + "30030001" + "61")
+                w.expect(
+                    "violation MQTT-4.8.0-1 packet type 13 with 1 bytes, must be 0..0",
+                )
+            },
+        },
+        {
+            name: "K1: the broker falls silent: PINGREQ before keep alive is over, then given up",
+            run: () => {
+                const w = upWith()
+                w.runTo(52499)
+                w.expect("")
+                w.runTo(52500)
+                w.expect("PINGREQ")
+                w.runTo(62499)
+                w.expect("")
+                w.runTo(62500)
+                w.expect("silent")
+                equal(w.session.dueMs(), -1, "due")
+            },
+        },
+        {
+            name: "K2: QoS 0 publishes every keep alive/3 into a silent broker change nothing about that",
+            run: () => {
+                const w = upWith()
+                const packet = publish("t", "x", 0)
+                for (let i = 1; w.session.up; ++i) {
+                    w.runTo(i * 20000)
+                    if (w.session.up) w.session.send(packet, w.nowMs)
+                }
+                w.expect(
+                    "PUBLISH t=x, PUBLISH t=x, PINGREQ, PUBLISH t=x, silent",
+                )
+                equal(w.nowMs <= 80000, true, "in time")
+            },
+        },
+        {
+            name: "any packet is a sign of life: a PINGRESP, a PUBLISH, half of one",
+            run: () => {
+                for (const life of ["d000", "30030001" + "61", "3003"]) {
+                    const w = upWith()
+                    w.runTo(52500)
+                    w.expect("PINGREQ")
+                    w.runTo(62499)
+                    w.hearsHex(life)
+                    w.runTo(62500)
+                    w.expect("")
+                    // 1 ms before 52.5 s after PINGREQ, our last packet
+                    w.runTo(104999)
+                    w.expect("")
+                    w.runTo(105000)
+                    w.expect("PINGREQ")
+                }
+            },
+        },
+        {
+            name: "a device that only listens pings all the same: the broker must hear from it",
+            run: () => {
+                const w = upWith()
+                let pings = 0
+                for (let i = 1; i <= 36; ++i) {
+                    w.runTo(i * 5000)
+                    w.hears(publish("t", "x", 0))
+                    if (w.did() === "PINGREQ") pings++
+                }
+                equal(pings, 3, "PINGREQ in 180 s")
+            },
+        },
+        {
+            name: "a device that talks and is answered needs no ping",
+            run: () => {
+                const w = upWith()
+                for (let i = 1; i <= 10; ++i) {
+                    w.runTo(i * 50000)
+                    w.session.send(publish("t", "x", 0), w.nowMs)
+                    w.hearsHex("40020001")
+                    w.expect("PUBLISH t=x")
+                }
+            },
+        },
+        {
+            name: "keep alive 0: never a ping, never silent",
+            run: () => {
+                const options = defaultOptions()
+                options.connect.keepAliveSeconds = 0
+                const w = new World(options)
+                w.comeUp()
+                equal(w.session.dueMs(), -1, "due")
+                w.session.tick(1000000000)
+                w.expect("")
+                equal(w.session.up, true, "up")
+            },
+        },
+        {
+            name: "keep alive 65,535 s and 1 s: a ping an eighth early",
+            run: () => {
+                const options = defaultOptions()
+                options.connect.keepAliveSeconds = 65535
+                const long = new World(options)
+                long.comeUp()
+                equal(long.session.dueMs(), 57343125, "due")
+                options.connect.keepAliveSeconds = 1
+                const short = new World(options)
+                short.comeUp()
+                equal(short.session.dueMs(), 875, "due")
+            },
+        },
+        {
+            name: "S2: three SUBSCRIBE, acks out of order: each handler hears its own answer",
+            run: () => {
+                const w = upWith()
+                w.subscribe("a")
+                w.subscribe("b")
+                w.subscribe("c", 1)
+                w.expect("SUBSCRIBE 1 a, SUBSCRIBE 2 b, SUBSCRIBE 3 c")
+                w.hearsHex(suback(3, 1) + suback(1, 0x80) + suback(2, 0))
+                w.expect("c is live, a is refused, b is live")
+            },
+        },
+        {
+            name: "S2: packet identifiers wrap from 65535 to 1 and skip those in use",
+            run: () => {
+                const w = new World()
+                w.comeUp()
+                w.subscribe("a") // 1, and its answer does not come
+                setLastPacketId(w, 65533)
+                w.subscribe("b")
+                w.subscribe("c")
+                w.subscribe("d")
+                w.expect(
+                    "SUBSCRIBE 1 a, SUBSCRIBE 65534 b, SUBSCRIBE 65535 c, SUBSCRIBE 2 d",
+                )
+                w.hearsHex(suback(65535, 0) + suback(1, 0))
+                w.expect("c is live, a is live")
+                setLastPacketId(w, 65535)
+                w.subscribe("e")
+                w.expect("SUBSCRIBE 1 e")
+                w.subscribe("f")
+                w.expect("SUBSCRIBE 3 f")
+            },
+        },
+        {
+            name: "S3: SUBACK 0x80: told, the link stays, nothing is delivered",
+            run: () => {
+                const w = upWith()
+                const s = w.subscribe("a")
+                w.did()
+                w.hearsHex(suback(1, 0x80))
+                w.expect("a is refused")
+                w.hears(publish("a", "x", 0))
+                w.expect("")
+                equal(s.state, "refused", "state")
+                equal(w.session.up, true, "up")
+            },
+        },
+        {
+            name: "S3: no SUBACK: told after the ping time, the link stays, a late answer is harmless",
+            run: () => {
+                const w = upWith()
+                w.subscribe("a")
+                w.did()
+                w.runTo(9999)
+                w.expect("")
+                w.runTo(10000)
+                w.expect("a is unanswered")
+                w.hearsHex(suback(1, 0))
+                w.expect("")
+                equal(w.session.up, true, "up")
+            },
+        },
+        {
+            name: "S3: a PUBLISH before its SUBACK is delivered",
+            run: () => {
+                const w = upWith()
+                w.subscribe("a/#")
+                w.did()
+                w.hears(publish("a/b", "x", 0))
+                w.expect("a/# gets a/b=x")
+            },
+        },
+        {
+            name: "a message goes to each handler whose filter matches, in the order they came",
+            run: () => {
+                const w = upWith("a/+", "b", "#", "a/x")
+                w.hears(publish("a/x", "1", 0))
+                w.expect("a/+ gets a/x=1, # gets a/x=1, a/x gets a/x=1")
+            },
+        },
+        {
+            name: "no more than four SUBSCRIBE wait for their answers at a time",
+            run: () => {
+                const w = upWith()
+                for (let i = 0; i < 7; ++i) w.subscribe("f" + i)
+                w.expect(
+                    "SUBSCRIBE 1 f0, SUBSCRIBE 2 f1, SUBSCRIBE 3 f2, SUBSCRIBE 4 f3",
+                )
+                w.hearsHex(suback(2, 0))
+                w.expect("f1 is live, SUBSCRIBE 5 f4")
+                w.hearsHex(suback(1, 0) + suback(5, 0))
+                w.expect(
+                    "f0 is live, SUBSCRIBE 6 f5, f4 is live, SUBSCRIBE 7 f6",
+                )
+                w.runTo(10000)
+                w.expect(
+                    "f2 is unanswered, f3 is unanswered, f5 is unanswered, f6 is unanswered",
+                )
+            },
+        },
+        {
+            name: "an UNSUBACK makes room for the SUBSCRIBE that waits",
+            run: () => {
+                const w = upWith("a", "b", "c", "d")
+                const { subscriptions } = w.session
+                while (subscriptions.length > 0) w.unsubscribe(subscriptions[0])
+                w.subscribe("e")
+                w.expect(
+                    "UNSUBSCRIBE 5 a, UNSUBSCRIBE 6 b, UNSUBSCRIBE 7 c, UNSUBSCRIBE 8 d",
+                )
+                w.hearsHex(unsuback(7))
+                w.expect("c is off, SUBSCRIBE 9 e")
+            },
+        },
+        {
+            name: "every subscription is made again once a connection, whatever became of it, but none that was dropped",
+            run: () => {
+                const w = upWith("a", "b", "c")
+                const { subscriptions } = w.session
+                w.subscribe("d")
+                w.hearsHex(suback(4, 0x80))
+                w.unsubscribe(subscriptions[1])
+                w.hearsHex(unsuback(5))
+                w.did()
+                for (let round = 0; round < 2; ++round) {
+                    w.session.close()
+                    for (const s of subscriptions)
+                        equal(s.state, "new", "state")
+                    w.expect("")
+                    w.comeUp()
+                    const id = 6 + round * 3
+                    w.expect(
+                        `SUBSCRIBE ${id} a, SUBSCRIBE ${id + 1} c, SUBSCRIBE ${id + 2} d`,
+                    )
+                    w.hearsHex(suback(id, 0))
+                    w.hearsHex(suback(id + 1, 0) + suback(id + 2, 0x80))
+                    w.expect("a is live, c is live, d is refused")
+                }
+            },
+        },
+        {
+            name: "unsubscribe without a connection: both callers are told, and it is not asked for again",
+            run: () => {
+                const w = new World()
+                const s = w.subscribe("a")
+                w.unsubscribe(s)
+                w.expect("a is dropped, a is off")
+                w.comeUp()
+                w.expect("")
+                w.unsubscribe(s)
+                w.expect("a is off")
+            },
+        },
+        {
+            name: "unsubscribe while SUBACK is awaited: whoever waits for it is told at once, and only once",
+            run: () => {
+                const w = upWith()
+                const s = w.subscribe("a")
+                w.did()
+                w.unsubscribe(s)
+                w.expect("a is dropped, UNSUBSCRIBE 2 a")
+                w.hearsHex(suback(1, 0) + unsuback(2))
+                w.expect("a is off")
+            },
+        },
+        {
+            name: "unsubscribe while SUBACK is awaited, and the connection is lost: nobody waits for ever",
+            run: () => {
+                const w = upWith()
+                const s = w.subscribe("a")
+                w.unsubscribe(s)
+                w.did()
+                w.session.close()
+                w.expect("a is off")
+                w.comeUp()
+                w.expect("")
+            },
+        },
+        {
+            name: "unsubscribe what is live, refused or unanswered: UNSUBSCRIBE, told when it is answered",
+            run: () => {
+                const w = upWith("a")
+                const refused = w.subscribe("b")
+                w.hearsHex(suback(2, 0x80))
+                const late = w.subscribe("c")
+                w.runTo(10000)
+                w.did()
+                w.unsubscribe(w.session.subscriptions[0])
+                w.unsubscribe(refused)
+                w.unsubscribe(late)
+                w.expect("UNSUBSCRIBE 4 a, UNSUBSCRIBE 5 b, UNSUBSCRIBE 6 c")
+                w.hears(publish("a", "x", 0))
+                w.expect("")
+                w.hearsHex(unsuback(6) + unsuback(4))
+                w.expect("c is off, a is off")
+                w.runTo(20000)
+                w.expect("b is off")
+                equal(w.session.up, true, "up")
+            },
+        },
+        {
+            name: "unsubscribe one of two handlers of a filter: the other keeps its messages",
+            run: () => {
+                const w = upWith("a", "a")
+                const { subscriptions } = w.session
+                w.unsubscribe(subscriptions[0])
+                w.expect("a is off")
+                w.hears(publish("a", "x", 0))
+                w.expect("a gets a=x")
+                w.unsubscribe(subscriptions[0])
+                w.expect("UNSUBSCRIBE 3 a")
+            },
+        },
+        {
+            name: "a filter that the broker holds for a dropped handler goes with the last who wanted it",
+            run: () => {
+                const w = upWith("a")
+                for (let i = 0; i < 4; ++i) w.subscribe("f" + i)
+                const last = w.subscribe("a") // waits for room
+                w.did()
+                w.unsubscribe(w.session.subscriptions[0])
+                w.expect("a is off")
+                w.unsubscribe(last)
+                w.expect("a is dropped, UNSUBSCRIBE 6 a")
+            },
+        },
+        {
+            name: "the connection is lost while UNSUBACK is awaited: the caller is told",
+            run: () => {
+                const w = upWith("a", "b")
+                w.unsubscribe(w.session.subscriptions[0])
+                w.did()
+                w.session.close()
+                w.expect("a is off")
+                w.comeUp()
+                w.expect("SUBSCRIBE 4 b")
+                w.hearsHex(unsuback(3))
+                w.expect("")
+            },
+        },
+        {
+            name: "unsubscribe after DISCONNECT has left is told at once",
+            run: () => {
+                const w = upWith("a")
+                w.session.leave(0)
+                w.did()
+                w.unsubscribe(w.session.subscriptions[0])
+                w.expect("a is off")
+            },
+        },
+        {
+            name: "a message with QoS 1 is acked, also when nobody wants it",
+            run: () => {
+                const w = upWith("a")
+                w.hears(publish("a", "x", 65535))
+                w.expect("PUBACK 65535, a gets a=x")
+                w.hears(publish("b", "x", 1))
+                w.expect("PUBACK 1")
+            },
+        },
+        {
+            name: "S5: a message above the limit is skipped and reported, and acked with QoS 1",
+            run: () => {
+                const w = upWith("a")
+                const big = Buffer.alloc(207)
+                big[0] = 0x32
+                big[1] = 0xcc
+                big[2] = 0x01
+                big[4] = 1
+                big[5] = 0x61
+                big[7] = 9
+                w.hears(big.slice(0, 100))
+                w.expect("")
+                w.hears(big.slice(100))
+                w.expect("PUBACK 9, skipped a of 207")
+                w.hears(publish("a", "x", 0))
+                w.expect("a gets a=x")
+            },
+        },
+        {
+            name: "SUBACK or UNSUBACK for an identifier that waits for nothing, or for the other, is ignored",
+            run: () => {
+                const w = upWith()
+                w.subscribe("a")
+                w.did()
+                w.hearsHex(suback(7, 0) + unsuback(1) + unsuback(9))
+                w.hearsHex("40020003")
+                w.expect("")
+                w.hearsHex(suback(1, 0) + suback(1, 0x80))
+                w.expect("a is live")
+            },
+        },
+        {
+            name: "SUBACK with two codes for one filter ends the connection; it is asked for again",
+            run: () => {
+                const w = upWith()
+                w.subscribe("a")
+                w.did()
+                w.hearsHex("900400010000")
+                w.expect(
+                    "violation MQTT-3.8.4-5 SUBACK for another number of filters",
+                )
+                w.comeUp()
+                w.expect("SUBSCRIBE 2 a")
+            },
+        },
+        {
+            name: "the connection is lost in the middle of a packet: the next one begins clean",
+            run: () => {
+                const w = upWith("a")
+                w.hearsHex("30050001" + "61")
+                w.session.close()
+                w.comeUp()
+                w.did()
+                w.hears(publish("a", "x", 0))
+                w.expect("a gets a=x")
+                // in the middle of one that is skipped
+                w.hearsHex("30ff7f0001" + "61")
+                w.session.close()
+                w.comeUp()
+                w.did()
+                w.hears(publish("a", "y", 0))
+                w.expect("a gets a=y")
+            },
+        },
+        {
+            name: "a violation between other packets: those before count, those after do not",
+            run: () => {
+                const w = upWith("a")
+                w.hearsHex(
+                    "3004000161" + "31" + "20020000" + "3004000161" + "32",
+                )
+                w.expect("a gets a=1, violation MQTT-3.2.0-2 second CONNACK")
+            },
+        },
+        {
+            name: "identifiers go on from connection to connection",
+            run: () => {
+                const w = upWith("a")
+                w.session.close()
+                w.comeUp()
+                w.expect("SUBSCRIBE 2 a")
+                w.hearsHex(suback(1, 0x80))
+                w.expect("")
+                w.hearsHex(suback(2, 0))
+                w.expect("a is live")
+            },
+        },
+    ]
+}
