@@ -5,7 +5,7 @@ import { test } from "node:test"
 import { VirtualClock } from "../host/vm/clock"
 import { DeviceVm } from "../host/vm/device"
 import { MemoryFlash } from "../host/vm/flash"
-import { SimNetwork } from "../host/vm/network"
+import { noNetwork } from "../host/vm/network"
 import { loadProgram } from "../host/vm/program"
 import { cases as backoff } from "./core/backoff.cases"
 import { cases as config } from "./core/config.cases"
@@ -41,7 +41,7 @@ async function runProgram(file: string): Promise<Result[]> {
     const device = new DeviceVm({
         deviceId: "1122334455667788",
         clock,
-        network: new SimNetwork(clock),
+        network: noNetwork,
         flash: new MemoryFlash(),
         entropy: count => new Uint8Array(count).fill(7),
         gcStress: true,

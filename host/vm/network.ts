@@ -53,6 +53,3 @@ export const noNetwork: Network = {
     isUp: () => false,
     open: () => noSocket,
 }
-
-// Moved to host/lab/net.ts; here until all callers have followed.
-export { LabNetwork as SimNetwork, type Peer } from "../lab/net"

@@ -4,7 +4,11 @@
 import * as ds from "@devicescript/core"
 import { Backoff, type Policy } from "../core/backoff"
 import { Connection, type Endpoint, type Port } from "../core/connection"
-import { connackVerdict311, type Verdict } from "../core/verdict"
+import {
+    connackVerdict311,
+    type SocketFault,
+    type Verdict,
+} from "../core/verdict"
 import type { Line } from "../core/line"
 import { publishPacket } from "../mqtt/encode"
 import { Outbox } from "../mqtt/outbox"
@@ -64,6 +68,8 @@ type Post =
     | { on: "data"; chunk: Buffer }
     | { on: "close" }
     | { on: "error"; text: string }
+    /** A native refused; says nothing about the broker. */
+    | { on: "native"; text: string }
     | { on: "start" }
     | { on: "stop" }
     | { on: "retryNow" }
@@ -110,6 +116,8 @@ export class Client implements Port, SessionPort {
     private readonly outbox: Outbox
     private mailbox: Post[] = []
     private chunks = 0
+    /** Chunks were dropped: this connection can't go on. */
+    private flooded = false
     private waiting: Request[] = []
     private fiber: ds.Fiber
     private drainMs = 0
@@ -150,13 +158,13 @@ export class Client implements Port, SessionPort {
     }
 
     private postChunk(chunk: Buffer) {
-        if (this.chunks >= MAX_CHUNKS) {
-            socketClose()
-            this.post({ on: "error", text: "input faster than it is handled" })
-            return
+        if (this.chunks < MAX_CHUNKS) {
+            this.chunks++
+            this.post({ on: "data", chunk })
+        } else if (!this.flooded) {
+            this.flooded = true
+            this.post({ on: "native", text: "input faster than handled" })
         }
-        this.chunks++
-        this.post({ on: "data", chunk })
     }
 
     private async turn() {
@@ -191,6 +199,9 @@ export class Client implements Port, SessionPort {
             case "error":
                 this.socketFault("error", post.text, nowMs)
                 return
+            case "native":
+                this.socketFault("native", post.text, nowMs)
+                return
             case "link":
                 this.linkChanged(post.change, nowMs)
                 return
@@ -224,11 +235,7 @@ export class Client implements Port, SessionPort {
         }
     }
 
-    private socketFault(
-        fault: "closed" | "error",
-        text: string,
-        nowMs: number,
-    ) {
+    private socketFault(fault: SocketFault, text: string, nowMs: number) {
         this.connection.handle({ on: "socket", fault, text }, nowMs)
     }
 
@@ -354,6 +361,7 @@ export class Client implements Port, SessionPort {
         const mailbox = this.mailbox
         this.mailbox = []
         this.chunks = 0
+        this.flooded = false
         for (const post of mailbox)
             if (!isSocketPost(post)) this.mailbox.push(post)
     }
@@ -375,7 +383,7 @@ export class Client implements Port, SessionPort {
         if (this.debugMs > 0) this.debug("out", packet[0] >> 4, packet.length)
         const code = socketWrite(packet)
         if (code !== 0)
-            this.post({ on: "error", text: `socket write returned ${code}` })
+            this.post({ on: "native", text: `socket write returned ${code}` })
         return code
     }
 
@@ -546,6 +554,7 @@ function isSocketPost(post: Post): boolean {
         case "data":
         case "close":
         case "error":
+        case "native":
             return true
         default:
             return false
