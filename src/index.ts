@@ -10,6 +10,8 @@ import { checkTopicName } from "./mqtt/topic"
 export { Client, type Counters, type Outcome } from "./device/client"
 export type { Jitter, Policy } from "./core/backoff"
 export type { Publish as Message } from "./mqtt/parser"
+export type { Will } from "./mqtt/encode"
+export type { Announcement } from "./mqtt/session"
 export { defaultPolicy } from "./core/backoff"
 export { VERSION } from "./version"
 export { wifiLink, type LinkHandler } from "./device/link"
@@ -32,7 +34,7 @@ export interface MqttOptions {
     keepAliveSeconds?: number
     /** How long a PINGREQ or SUBSCRIBE may stay unanswered, ms, 1..2^31-1; default 10,000. */
     pingMs?: number
-    /** Largest packet taken whole, bytes, 16..65535; default 1,024. */
+    /** Largest packet taken whole, bytes, 16..8192 (twice that must fit the heap); default 1,024. */
     maxPacketBytes?: number
     /** Most messages that wait while there is no connection, 1..1000; default 16. */
     outboxEntries?: number
@@ -70,7 +72,7 @@ export function startMqtt(options: MqttOptions): Client {
     checkRange("port", port, 1, 65535)
     checkRange("keepAliveSeconds", keepAliveSeconds, 0, 65535)
     checkRange("pingMs", pingMs, 1, 0x7fffffff)
-    checkRange("maxPacketBytes", maxPacketBytes, 16, 65535)
+    checkRange("maxPacketBytes", maxPacketBytes, 16, 8192)
     checkRange("outboxEntries", outboxEntries, 1, 1000)
     checkRange("outboxBytes", outboxBytes, 64, 65535)
     checkPolicy(policy)
@@ -82,10 +84,15 @@ export function startMqtt(options: MqttOptions): Client {
         password: options.password,
         will: options.will,
     }
+    checkText("username", options.username)
+    checkText("clientId", options.clientId)
+    checkBytes("password", options.password)
+    checkMessage("will", options.will)
+    checkMessage("birth", options.birth)
+    checkMessage("farewell", options.farewell)
     connectPacket(connect) // throws for what can't be sent, now rather than at each attempt
-    if (options.will) checkTopic("will", options.will.topic)
-    if (options.birth) checkTopic("birth", options.birth.topic)
-    if (options.farewell) checkTopic("farewell", options.farewell.topic)
+    if (options.link && typeof options.link !== "function")
+        throw new RangeError(`link is ${options.link}: must be a function`)
     return new Client({
         endpoint: { host: options.host, port, tls },
         policy,
@@ -102,9 +109,26 @@ export function startMqtt(options: MqttOptions): Client {
     })
 }
 
-function checkTopic(name: string, topic: string) {
+function checkMessage(name: string, message: Announcement | Will) {
+    if (!message) return
+    const { topic, payload } = message
+    if (typeof topic !== "string") notText(`${name}.topic`, topic)
     const fault = checkTopicName(topic)
     if (fault !== undefined) throw new RangeError(`${name}.topic ${fault}`)
+    if (payload === undefined) notText(`${name}.payload`, payload)
+    checkBytes(`${name}.payload`, payload)
+}
+
+function checkText(name: string, value: string) {
+    if (value !== undefined && typeof value !== "string") notText(name, value)
+}
+
+function checkBytes(name: string, value: string | Buffer) {
+    if (!(value instanceof Buffer)) checkText(name, value as string)
+}
+
+function notText(name: string, value: any) {
+    throw new RangeError(`${name} is ${value}: must be text`)
 }
 
 function orElse(value: number | undefined, otherwise: number): number {

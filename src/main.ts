@@ -7,11 +7,15 @@ import {
     textSetting,
     type ConfigSource,
 } from "./core/config"
+import { below, wholeSeconds } from "./core/int"
 import { log } from "./device/log"
+import { deviceRandom } from "./device/random"
 import { readRaw } from "./device/settings"
+import { checkTopicName } from "./mqtt/topic"
 import {
     serveCommands,
     startMqtt,
+    type MqttOptions,
     VERSION,
     wifiLink,
     type Client,
@@ -87,6 +91,20 @@ function readPolicy(from: ConfigSource): Policy {
     return p
 }
 
+/** The first part of every topic; one that can't be part of a topic is refused. */
+function readPrefix(from: ConfigSource): string {
+    const prefix = textSetting(from, "MQTT_PREFIX", 1, 60, "herdless")
+    if (checkTopicName(prefix) === undefined) return prefix
+    log({
+        ev: "config",
+        key: "MQTT_PREFIX",
+        value: prefix,
+        allowed: "no + and no #",
+        used: "herdless",
+    })
+    return "herdless"
+}
+
 function atLeast(value: number, low: number): number {
     return value < low ? low : value
 }
@@ -120,7 +138,7 @@ function connect(from: ConfigSource, topic: string): Client | undefined {
         })
         password = undefined
     }
-    return startMqtt({
+    const options: MqttOptions = {
         host,
         proto: proto as "tcp" | "tls",
         port: intSetting(from, "MQTT_PORT", 1, 65535, port),
@@ -128,13 +146,20 @@ function connect(from: ConfigSource, topic: string): Client | undefined {
         password,
         keepAliveSeconds: intSetting(from, "KEEP_ALIVE", 0, 65535, 60),
         pingMs: intSetting(from, "PING_WAIT", 100, 600000, 10000),
-        maxPacketBytes: intSetting(from, "MAX_PACKET", 128, 16384, 1024),
+        maxPacketBytes: intSetting(from, "MAX_PACKET", 128, 8192, 1024),
         will: { topic: status, payload: "offline", qos: 0, retain: true },
         birth: { topic: status, payload: "online", retain: true },
         farewell: { topic: status, payload: "offline", retain: true },
         policy: readPolicy(from),
         link: wifiLink,
-    })
+    }
+    try {
+        return startMqtt(options)
+    } catch (e) {
+        // Whatever is wrong with the settings, a crash loop would not cure it.
+        log({ ev: "halt", reason: (e as Error).message })
+        return undefined
+    }
 }
 
 const id = ds.deviceIdentifier("self")
@@ -144,16 +169,20 @@ const cause = upMs < 2000 ? "power-on" : "restart"
 log({ ev: "boot", id, version: VERSION, cause, upMs })
 
 const source = await readSettings()
-const topic = textSetting(source, "MQTT_PREFIX", 1, 60, "herdless") + "/" + id
-const everyS = intSetting(source, "TELEMETRY", 1, 86400, 60)
+const topic = readPrefix(source) + "/" + id
+const everyMs = intSetting(source, "TELEMETRY", 1, 86400, 60) * 1000
 const client = connect(source, topic)
-if (client) serveCommands(client, topic)
+if (client) {
+    serveCommands(client, topic)
+    // Devices switched on together must not report together for ever.
+    await ds.sleep(1 + below(everyMs, deviceRandom()))
+}
 while (client) {
     const { losses, dropped } = client.counters
-    const seconds = Math.idiv(ds.millis(), 1000)
+    const seconds = wholeSeconds(ds.millis())
     await client.publish(
         topic + "/telemetry",
         JSON.stringify({ up: seconds, reconnects: losses, drops: dropped }),
     )
-    await ds.sleep(everyS * 1000)
+    await ds.sleep(everyMs)
 }

@@ -8,12 +8,17 @@ import { MemoryFlash } from "../host/vm/flash"
 import { noNetwork } from "../host/vm/network"
 import { loadProgram } from "../host/vm/program"
 import { cases as backoff } from "./core/backoff.cases"
+import { cases as command } from "./core/command.cases"
 import { cases as config } from "./core/config.cases"
 import { cases as connection } from "./core/connection.cases"
 import { cases as int } from "./core/int.cases"
 import { cases as line } from "./core/line.cases"
+import { cases as link } from "./core/link.cases"
 import { cases as random } from "./core/random.cases"
+import { cases as record } from "./core/record.cases"
+import { cases as restart } from "./core/restart.cases"
 import { cases as verdict } from "./core/verdict.cases"
+import { cases as watchdog } from "./core/watchdog.cases"
 import { cases as bytes } from "./mqtt/bytes.cases"
 import { cases as encode } from "./mqtt/encode.cases"
 import { cases as outbox } from "./mqtt/outbox.cases"
@@ -23,8 +28,16 @@ import { cases as topic } from "./mqtt/topic.cases"
 
 const PROGRAMS = {
     "test/bytecode/core-tables.ts": [int, random, backoff, verdict, line],
-    "test/bytecode/machine-tables.ts": [config, connection, outbox, session],
+    "test/bytecode/machine-tables.ts": [
+        command,
+        config,
+        connection,
+        link,
+        outbox,
+        session,
+    ],
     "test/bytecode/mqtt-tables.ts": [bytes, encode, parser, topic],
+    "test/bytecode/restart-tables.ts": [record, restart, watchdog],
 }
 
 interface Result {

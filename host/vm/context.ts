@@ -39,20 +39,27 @@ export function memoryOf(u8: Uint8Array): Memory {
     return { u8, u32: new Uint32Array(u8.buffer) }
 }
 
-/** Where the last program found had its context: all VMs of a process allocate alike. */
-let hint = 0
+/** A context lies low in the VM's 16 MB; looking further costs more than all else when there is none. */
+const SEARCH_WORDS = 1 << 18
+
+/** Where programs found before had their contexts: all VMs of a process allocate alike. */
+const hints: number[] = []
 
 /**
  * The address of the running program's context, or 0 when there is none (a program that has
  * just died, or none at all).
  */
-export function findContext(memory: Memory, from = hint): number {
+export function findContext(memory: Memory, from = 0): number {
     if (isContext(memory, from)) return from
+    for (const hint of hints) if (isContext(memory, hint)) return hint
     const { u32 } = memory
+    const words = Math.min(u32.length, SEARCH_WORDS)
     // A context points to its program, so look for what points to a program's first word.
-    for (let i = 0; i < u32.length; ++i) {
+    for (let i = 0; i < words; ++i) {
         const ctx = 4 * i - IMAGE
-        if (ctx > 0 && isContext(memory, ctx)) return (hint = ctx)
+        if (!isContext(memory, ctx)) continue
+        hints.push(ctx)
+        return ctx
     }
     return 0
 }

@@ -11,6 +11,9 @@ const HOUSEKEEPING_MS = 1000
 const AWAKE_TURNS = 10
 const START_TURNS = 300
 
+/** Turns between two looks for a program that is not there. */
+const IDLE_TURNS = 100
+
 /** Where a Jacdac frame has its first packet's service and command; both 0: an announcement. */
 const SERVICE_INDEX = 13
 const COMMAND = 14
@@ -40,7 +43,8 @@ export class LazyTurns {
         if (!ctx || ctx !== this.ctx) {
             // No program, or another start of it.
             this.ctx = ctx
-            this.awake = ctx ? START_TURNS : AWAKE_TURNS
+            // Without a program (5 s after a crash) looking again soon finds nothing, at a cost.
+            this.awake = ctx ? START_TURNS : IDLE_TURNS
             return askedMs
         }
         const ms = Math.min(idleMs(this.memory, ctx), HOUSEKEEPING_MS)

@@ -9,7 +9,6 @@ import {
     readFileSync,
     renameSync,
     rmSync,
-    rmdirSync,
     statSync,
     symlinkSync,
     writeFileSync,
@@ -113,20 +112,40 @@ function withLock(run: () => void) {
     const lock = join(CACHE, "lock")
     mkdirSync(CACHE, { recursive: true })
     const pause = new Int32Array(new SharedArrayBuffer(4))
-    const giveUpMs = Date.now() + 120_000
-    for (;;) {
-        try {
-            mkdirSync(lock)
-            break
-        } catch {
-            if (Date.now() > giveUpMs)
-                throw new Error(`${lock} is in the way: remove it`)
-            Atomics.wait(pause, 0, 0, 50)
-        }
-    }
+    while (!take(lock)) Atomics.wait(pause, 0, 0, 50)
     try {
         run()
     } finally {
-        rmdirSync(lock)
+        rmSync(lock, { force: true })
+    }
+}
+
+/** Takes the lock, also from a process that is gone. */
+function take(lock: string): boolean {
+    try {
+        writeFileSync(lock, `${process.pid}`, { flag: "wx" })
+        return true
+    } catch {
+        const owner = Number(readText(lock))
+        // An empty one is just being written.
+        if (owner && !isRunning(owner)) rmSync(lock, { force: true })
+        return false
+    }
+}
+
+function readText(file: string): string {
+    try {
+        return readFileSync(file, "utf8")
+    } catch {
+        return ""
+    }
+}
+
+function isRunning(pid: number): boolean {
+    try {
+        process.kill(pid, 0)
+        return true
+    } catch (e) {
+        return (e as NodeJS.ErrnoException).code === "EPERM"
     }
 }

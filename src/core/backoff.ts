@@ -178,7 +178,7 @@ export class Backoff {
     connackWaitMs: number
     private random: Random
     /** The slow lane's ceiling; 0 while this outage has not been there. */
-    private slowMs: number
+    slowMs: number
     /** The last wait drawn, for decorrelated; 0 before the first. */
     private lastMs: number
     /** When CONNACK came; -1 when there is no session. */

@@ -10,7 +10,8 @@
 // | log     | seconds 0..86400, empty for 600     | debug lines on the console for that time          |
 // | reboot  | anything                            | clean goodbye, then a reset of the chip           |
 //
-// A reboot is refused when the message is retained (it would come again after the reboot), DUP (it
+// A retry is refused when the message is retained: it would come again at every connection, and keep
+// the waits from growing while the broker is overloaded. A reboot is refused when the message is retained (it would come again after the reboot), DUP (it
 // may have been done already), or comes in the first minute (a reboot loop would have no end).
 
 /** What is to be done. */
@@ -45,8 +46,9 @@ export function parseCommand(
     switch (name) {
         case "ping":
         case "status":
-        case "retry":
             return { name }
+        case "retry":
+            return message.retain ? refused("retained") : { name }
         case "log":
             return parseLog(message.text)
         case "reboot":

@@ -14,7 +14,7 @@
 // From everywhere: stop -> halted (through disconnecting when connected), link down -> noLink.
 // A failure in connecting or awaitingConnack -> holdOff, or halted when the verdict or the
 // attempt limit says so. A start while disconnecting is kept for later, and a retry now during an
-// attempt eases the wait after it. What is not written here changes nothing, and `handle` returns
+// attempt eases the wait after it. What is not written here changes nothing, and the method returns
 // false. A state is entered before its effects begin: should one throw, the state's deadline stands.
 
 import type { Backoff } from "./backoff"
@@ -37,23 +37,6 @@ export type State =
     | { name: "awaitingConnack"; sinceMs: number; dueMs: number }
     | { name: "connected"; sinceMs: number }
     | { name: "disconnecting"; dueMs: number }
-
-/** What can happen to a connection. */
-export type Event =
-    | { on: "start" }
-    | { on: "stop" }
-    | { on: "linkUp" }
-    | { on: "linkDown" }
-    | { on: "opened" }
-    /** The socket failed by itself, or a native refused. */
-    | { on: "socket"; fault: SocketFault; text: string }
-    /** CONNACK with code 0. */
-    | { on: "accepted"; sessionPresent: boolean }
-    /** The peer said or did something that ends this connection. */
-    | { on: "broken"; verdict: Verdict }
-    | { on: "tick" }
-    /** A person said "go now". */
-    | { on: "retryNow" }
 
 /** The effects of a connection. Each does its work at once and does not call back. */
 export interface Port {
@@ -83,6 +66,7 @@ const REOPEN_MS = 100
 /** How long DISCONNECT is given to leave before the socket is closed. */
 const LINGER_MS = 100
 
+/** @devsWhenUsed */
 export class Connection {
     state: State = { name: "halted", reason: "not started" }
     /** Whether there is a network. Starts true: a device without a Wi-Fi service has one. */
@@ -111,33 +95,7 @@ export class Connection {
         }
     }
 
-    /** Takes one event. False: it means nothing in this state and changed nothing. */
-    handle(event: Event, nowMs: number): boolean {
-        switch (event.on) {
-            case "start":
-                return this.start(nowMs)
-            case "stop":
-                return this.stop(nowMs)
-            case "linkUp":
-                return this.linkUp(nowMs)
-            case "linkDown":
-                return this.linkDown(nowMs)
-            case "opened":
-                return this.opened(nowMs)
-            case "socket":
-                return this.socketFailed(event.fault, event.text, nowMs)
-            case "accepted":
-                return this.accepted(event.sessionPresent, nowMs)
-            case "broken":
-                return this.broken(event.verdict, nowMs)
-            case "tick":
-                return this.tick(nowMs)
-            case "retryNow":
-                return this.retryNow(nowMs)
-        }
-    }
-
-    private start(nowMs: number): boolean {
+    start(nowMs: number): boolean {
         if (this.state.name === "disconnecting") {
             this.startAgain = true
             return true
@@ -150,7 +108,7 @@ export class Connection {
         return true
     }
 
-    private stop(nowMs: number): boolean {
+    stop(nowMs: number): boolean {
         const changed = this.startAgain
         this.startAgain = false
         switch (this.state.name) {
@@ -168,14 +126,14 @@ export class Connection {
         }
     }
 
-    private linkUp(nowMs: number): boolean {
+    linkUp(nowMs: number): boolean {
         if (this.hasLink) return false
         this.hasLink = true
         if (this.state.name === "noLink") this.begin("network is up", nowMs)
         return true
     }
 
-    private linkDown(nowMs: number): boolean {
+    linkDown(nowMs: number): boolean {
         if (!this.hasLink) return false
         this.hasLink = false
         switch (this.state.name) {
@@ -194,7 +152,7 @@ export class Connection {
         return true
     }
 
-    private opened(nowMs: number): boolean {
+    opened(nowMs: number): boolean {
         if (this.state.name !== "connecting") return false
         const sinceMs = this.state.sinceMs
         const dueMs = nowMs + this.backoff.connackWaitMs
@@ -204,7 +162,7 @@ export class Connection {
         return true
     }
 
-    private accepted(session: boolean, nowMs: number): boolean {
+    accepted(session: boolean, nowMs: number): boolean {
         if (this.state.name !== "awaitingConnack") return false
         const tookMs = nowMs - this.state.sinceMs
         const n = this.backoff.attempts + 1
@@ -214,7 +172,7 @@ export class Connection {
         return true
     }
 
-    private socketFailed(what: SocketFault, text: string, nowMs: number) {
+    socketFailed(what: SocketFault, text: string, nowMs: number) {
         const phase = this.phase()
         if (phase === undefined) return this.closedWhileLeaving(nowMs)
         const verdict = socketVerdict(phase, what, this.endpoint.tls, text)
@@ -241,7 +199,7 @@ export class Connection {
         }
     }
 
-    private broken(verdict: Verdict, nowMs: number): boolean {
+    broken(verdict: Verdict, nowMs: number): boolean {
         switch (this.state.name) {
             case "connecting":
             case "awaitingConnack":
@@ -259,7 +217,7 @@ export class Connection {
         }
     }
 
-    private tick(nowMs: number): boolean {
+    tick(nowMs: number): boolean {
         const s = this.state
         const dueMs = this.dueMs()
         if (dueMs < 0 || nowMs < dueMs) return false
@@ -286,15 +244,18 @@ export class Connection {
         return true
     }
 
-    private retryNow(nowMs: number): boolean {
+    retryNow(nowMs: number): boolean {
         switch (this.state.name) {
             case "holdOff":
+                // Asked again, as by a handler that answers each change of state: it is "now" already.
+                if (this.state.dueMs <= this.reopenMs(nowMs)) return false
                 this.backoff.retryNow()
                 this.hold(0, "retry", "none", "asked to retry now", nowMs)
                 return true
-            // "Now" is already under way; if it fails, the next wait is a short one.
+            // "Now" is already under way, or done; what comes next starts from the cap or below.
             case "connecting":
             case "awaitingConnack":
+            case "connected":
                 this.backoff.retryNow()
                 return true
             default:
@@ -323,7 +284,8 @@ export class Connection {
     ) {
         const reopenMs = this.reopenMs(nowMs)
         const dueMs = nowMs + waitMs > reopenMs ? nowMs + waitMs : reopenMs
-        const { attempts: n, ceilingMs, proven } = this.backoff
+        const { attempts: n, slowMs, proven } = this.backoff
+        const ceilingMs = lane === "slow" ? slowMs : this.backoff.ceilingMs
         this.port.log({
             ev: "retry",
             n,

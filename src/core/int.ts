@@ -86,3 +86,8 @@ export function below(n: number, random: Random): number {
     }
     return umod(word, n)
 }
+
+/** Whole seconds in a time of the device, which may be past 2^31 ms (`Math.idiv` is int32 only). */
+export function wholeSeconds(ms: number): number {
+    return Math.floor(ms / 1000)
+}

@@ -146,15 +146,27 @@ export function formatLine(line: Line): string {
     for (const key of Object.keys(from)) {
         const value = from[key]
         if (value !== undefined)
-            out[key] = typeof value === "string" ? cleanText(value) : value
+            out[key] =
+                typeof value === "string" ? cleanField(key, value) : value
     }
     return JSON.stringify(out)
 }
 
+/** `allowed` lists choices of our own and gets a little more room. */
+const ALLOWED_MAX_BYTES = 48
+
+function cleanField(key: string, text: string): string {
+    return clean(text, key === "allowed" ? ALLOWED_MAX_BYTES : TEXT_MAX_BYTES)
+}
+
 /** Text as it may stand in a line: printable ASCII, at most 40 bytes with its escapes. */
 export function cleanText(text: string): string {
+    return clean(text, TEXT_MAX_BYTES)
+}
+
+function clean(text: string, maxBytes: number): string {
     let out = ""
-    let room = TEXT_MAX_BYTES
+    let room = maxBytes
     // text[start .. i - 1] is fine but not in out yet
     let start = 0
     let i = 0

@@ -9,7 +9,10 @@ export type LinkChange =
     /** Another address: what is open on the old one is dead without knowing it. */
     | "moved"
 
-/** Associated but without an address for this long: the access point or its DHCP is stuck. */
+/**
+ * Without an address for this long: the access point or its DHCP may be stuck. Whether the device is
+ * associated cannot be told: the ESP32's service names its network only once there is an address.
+ */
 const ASK_AFTER_MS = 60000
 
 /** Asking again waits twice as long each time, up to this. */
@@ -20,16 +23,15 @@ export class Link {
     ip = ""
     private known = false
     private askWaitMs = ASK_AFTER_MS
-    /** When to ask Wi-Fi to start over; -1 while there is no reason. */
+    /** When to ask Wi-Fi to start over; -1 while there is an address. */
     private askMs = -1
 
     /** Takes what the Wi-Fi service says now. */
-    observe(ip: string, associated: boolean, nowMs: number): LinkChange {
+    observe(ip: string, nowMs: number): LinkChange {
         if (ip !== "") {
             this.askMs = -1
             this.askWaitMs = ASK_AFTER_MS
-        } else if (!associated) this.askMs = -1
-        else if (this.askMs < 0) this.askMs = nowMs + this.askWaitMs
+        } else if (this.askMs < 0) this.askMs = nowMs + this.askWaitMs
         const before = this.ip
         const first = !this.known
         this.known = true

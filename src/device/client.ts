@@ -4,12 +4,9 @@
 import * as ds from "@devicescript/core"
 import { Backoff, type Policy } from "../core/backoff"
 import { Connection, type Endpoint, type Port } from "../core/connection"
-import {
-    connackVerdict311,
-    type SocketFault,
-    type Verdict,
-} from "../core/verdict"
+import { connackVerdict311, type Verdict } from "../core/verdict"
 import type { Line } from "../core/line"
+import { sizeOf } from "../mqtt/bytes"
 import { publishPacket } from "../mqtt/encode"
 import { Outbox } from "../mqtt/outbox"
 import type { Publish } from "../mqtt/parser"
@@ -18,6 +15,7 @@ import {
     type SessionOptions,
     type SessionPort,
     type Subscription,
+    type SubscriptionState,
 } from "../mqtt/session"
 import { checkTopicFilter, checkTopicName } from "../mqtt/topic"
 import { Handlers } from "./handlers"
@@ -27,14 +25,11 @@ import { log } from "./log"
 import { deviceRandom } from "./random"
 import { socketClose, socketListen, socketOpen, socketWrite } from "./socket"
 
-/** What became of a publish. */
-export type Outcome =
-    /** Handed to the socket. */
-    | "sent"
-    /** Waits in the outbox until there is a connection. */
-    | "queued"
-    /** Not accepted; the text after the colon says why. */
-    | string
+/**
+ * What became of a request: "sent" (handed to the socket), "queued" (waits for a connection), "granted" (by
+ * the broker), "done", "unanswered: ..." (asked again at the next connection), or "refused: why".
+ */
+export type Outcome = string
 
 /** What a client is made of; index.ts makes it from the user's options. */
 export interface ClientOptions {
@@ -63,36 +58,54 @@ export interface Counters {
     handlerErrors: number
 }
 
-type Post =
-    | { on: "open" }
-    | { on: "data"; chunk: Buffer }
-    | { on: "close" }
-    | { on: "error"; text: string }
-    /** A native refused; says nothing about the broker. */
-    | { on: "native"; text: string }
-    | { on: "start" }
-    | { on: "stop" }
-    | { on: "retryNow" }
-    | { on: "link"; change: LinkChange }
-    | Request
+/** Something for the supervisor to do. */
+type Post = () => ds.AsyncVoid
+
+/**
+ * A subscription that can be found by its handler. Reading a closure from a field makes another closure,
+ * which is not `===` to the first, so the handler is kept in an array too.
+ */
+interface Found extends Subscription {
+    handlers: ((message: Publish) => ds.AsyncVoid)[]
+}
 
 /** Something a fiber asks of the supervisor and waits for. */
 interface Request {
-    on: "publish" | "subscribe" | "unsubscribe"
-    packet: Buffer
+    leaving: boolean
     subscription: Subscription
     fiber: ds.Fiber
     outcome: Outcome
 }
 
-/** Packets handled before other fibers get a turn: the VM ends a program that never waits. */
-const PACKETS_PER_TURN = 24
+/** One who wants to know the state; told of the latest when there is time. */
+interface StateListener {
+    handlers: ((state: string) => ds.AsyncVoid)[]
+    waits: boolean
+}
+
+/**
+ * Work of the supervisor before other fibers get a turn, in packets and filters looked at: the VM ends
+ * a program that does not wait for some 130,000 steps.
+ */
+const WORK_PER_TURN = 96
+
+/** What one thing in the mailbox counts for. */
+const WORK_OF_POST = 8
+
+/** Of a PUBLISH, besides topic and payload: at most this. */
+const PUBLISH_HEAD_BYTES = 6
+
+/** So many publishes in one millisecond, and the last of them waits for the next. */
+const PUBLISHES_PER_TURN = 8
 
 /** Chunks from the socket that may wait; more means the peer floods us. */
 const MAX_CHUNKS = 12
 
-/** Between two packets of a drained outbox: a returning fleet must not be a second herd. */
-const DRAIN_MS = 50
+/** Subscriptions at a time: each message is compared with every one. */
+const MAX_SUBSCRIPTIONS = 64
+
+/** Between two messages that waited through an outage: a returning fleet must not be a second herd. */
+const DRAIN_MS = 20
 
 /** At most one line for dropped messages in this time. */
 const DROP_LINE_MS = 10000
@@ -100,6 +113,7 @@ const DROP_LINE_MS = 10000
 /** The supervisor looks around at least this often. */
 const MAX_SLEEP_MS = 60000
 
+/** @devsWhenUsed */
 export class Client implements Port, SessionPort {
     readonly connection: Connection
     readonly session: Session
@@ -115,16 +129,30 @@ export class Client implements Port, SessionPort {
     private readonly backoff: Backoff
     private readonly outbox: Outbox
     private mailbox: Post[] = []
+    /** What `stop()` and `start()` ask for; in a row they come to at most one of each, in this order. */
+    private wantsStop = false
+    private wantsStart = false
+    private wantsRetry = false
+    private fiber: ds.Fiber
+    /** Counts sockets: what an old one still has in the mailbox is no news of the next. */
+    private epoch = 0
     private chunks = 0
     /** Chunks were dropped: this connection can't go on. */
     private flooded = false
+    private work = WORK_PER_TURN
     private waiting: Request[] = []
-    private fiber: ds.Fiber
     private drainMs = 0
+    /** Messages left that waited through the outage. */
+    private paced = 0
+    /** Publishes in the millisecond `burstMs`. */
+    private burst = 0
+    private burstMs = 0
+    /** The last topic that passed its check: most are published to again and again. */
+    private goodTopic: string = undefined
     private dropLineMs = -DROP_LINE_MS
     /** Debug lines are printed until then. */
     private debugMs = 0
-    private stateHandlers: ((state: string) => ds.AsyncVoid)[] = []
+    private listeners: StateListener[] = []
 
     constructor(options: ClientOptions) {
         this.backoff = new Backoff(options.policy, deviceRandom())
@@ -135,9 +163,8 @@ export class Client implements Port, SessionPort {
         const self = this
         socketClose() // what a crash left open
         socketListen((event, arg) => {
-            if (event === "data") self.postChunk(arg as Buffer)
-            else if (event === "error") self.post({ on: event, text: arg + "" })
-            else self.post({ on: event })
+            if (event === "data") self.chunk(arg as Buffer)
+            else self.socketEvent(event, arg + "")
         })
         const run = async () => {
             self.fiber = ds.Fiber.self()
@@ -145,108 +172,81 @@ export class Client implements Port, SessionPort {
         }
         run.start()
         if (options.link)
-            options.link(change => self.post({ on: "link", change }))
-        this.post({ on: "start" })
+            options.link(change => self.post(() => self.linkChanged(change)))
+        this.start()
     }
 
     // ---- the supervisor ----
 
-    /** Posts something for the supervisor and wakes it. */
-    post(post: Post) {
+    /** Has something done by the supervisor. */
+    private post(post: Post) {
         this.mailbox.push(post)
+        this.wake()
+    }
+
+    private wake() {
         if (this.fiber && this.fiber.suspended) this.fiber.resume(undefined)
     }
 
-    private postChunk(chunk: Buffer) {
-        if (this.chunks < MAX_CHUNKS) {
-            this.chunks++
-            this.post({ on: "data", chunk })
-        } else if (!this.flooded) {
-            this.flooded = true
-            this.post({ on: "native", text: "input faster than handled" })
-        }
-    }
-
     private async turn() {
+        this.work = WORK_PER_TURN
         try {
             // Input first: what has arrived may be the sign of life that a deadline waits for.
-            while (this.mailbox.length) await this.take(this.mailbox.shift())
+            while (this.mailbox.length) {
+                const post = this.mailbox.shift()
+                await post()
+                await this.breathe(WORK_OF_POST)
+            }
             const nowMs = ds.millis()
-            this.connection.handle({ on: "tick" }, nowMs)
+            this.obey(nowMs)
+            this.connection.tick(nowMs)
             this.session.tick(nowMs)
             this.drainOutbox(nowMs)
         } catch (e) {
-            // A bug of ours must cost this connection, not the program.
-            console.error(e as any)
-            this.fail("internal error")
+            this.survive(e)
         }
         const sleepMs = this.sleepMs(ds.millis())
-        if (sleepMs > 0 && !this.mailbox.length) await ds.suspend(sleepMs)
+        if (sleepMs > 0 && !this.mailbox.length && !this.asked())
+            await ds.suspend(sleepMs)
         else await ds.sleep(1)
     }
 
-    private async take(post: Post) {
+    /** Does what the application has asked for since the last turn. */
+    private obey(nowMs: number) {
+        const { wantsStop, wantsStart, wantsRetry } = this
+        this.wantsStop = this.wantsStart = this.wantsRetry = false
+        if (wantsStop) this.connection.stop(nowMs)
+        if (wantsStart) this.connection.start(nowMs)
+        if (wantsRetry) this.connection.retryNow(nowMs)
+    }
+
+    /** A bug of ours must cost this connection, not the program. */
+    private survive(e: unknown) {
+        console.error(e as any)
+        try {
+            const reason = "internal error"
+            this.connection.broken(ours(reason), ds.millis())
+        } catch (again) {
+            this.close()
+        }
+    }
+
+    private asked(): boolean {
+        return this.wantsStop || this.wantsStart || this.wantsRetry
+    }
+
+    /** Counts work done; now and then lets the other fibers run. */
+    private async breathe(work: number) {
+        this.work -= work
+        if (this.work > 0) return
+        this.work = WORK_PER_TURN
+        await ds.sleep(1)
+    }
+
+    private linkChanged(change: LinkChange) {
         const nowMs = ds.millis()
-        switch (post.on) {
-            case "data":
-                return await this.takeChunk(post.chunk)
-            case "open":
-                this.connection.handle({ on: "opened" }, nowMs)
-                return
-            case "close":
-                this.socketFault("closed", "", nowMs)
-                return
-            case "error":
-                this.socketFault("error", post.text, nowMs)
-                return
-            case "native":
-                this.socketFault("native", post.text, nowMs)
-                return
-            case "link":
-                this.linkChanged(post.change, nowMs)
-                return
-            case "publish":
-                this.takePublish(post, nowMs)
-                return
-            case "subscribe":
-                this.waiting.push(post)
-                this.session.subscribe(post.subscription, nowMs)
-                return
-            case "unsubscribe":
-                this.waiting.push(post)
-                this.session.unsubscribe(post.subscription, nowMs)
-                return
-            default:
-                this.connection.handle(post, nowMs)
-        }
-    }
-
-    private async takeChunk(chunk: Buffer) {
-        this.chunks--
-        const name = this.connection.state.name
-        if (name !== "awaitingConnack" && name !== "connected") return
-        if (this.debugMs > 0) this.debug("in", chunk[0] >> 4, chunk.length)
-        this.session.push(chunk, ds.millis())
-        let budget = PACKETS_PER_TURN
-        while (this.session.next(ds.millis())) {
-            if (--budget > 0) continue
-            await ds.sleep(1)
-            budget = PACKETS_PER_TURN
-        }
-    }
-
-    private socketFault(fault: SocketFault, text: string, nowMs: number) {
-        this.connection.handle({ on: "socket", fault, text }, nowMs)
-    }
-
-    private fail(reason: string) {
-        const verdict: Verdict = { lane: "retry", evidence: "refused", reason }
-        this.connection.handle({ on: "broken", verdict }, ds.millis())
-    }
-
-    private linkChanged(change: LinkChange, nowMs: number) {
-        if (change !== "up") this.connection.handle({ on: "linkDown" }, nowMs)
-        if (change !== "down") this.connection.handle({ on: "linkUp" }, nowMs)
+        if (change !== "up") this.connection.linkDown(nowMs)
+        if (change !== "down") this.connection.linkUp(nowMs)
     }
 
     private sleepMs(nowMs: number): number {
@@ -258,48 +258,109 @@ export class Client implements Port, SessionPort {
         return dueMs - nowMs
     }
 
+    // ---- what the socket says ----
+
+    /** Has `post` done unless this socket is gone by then. */
+    private postOfSocket(post: Post) {
+        const self = this
+        const epoch = this.epoch
+        this.post(async () => {
+            if (epoch === self.epoch) await post()
+        })
+    }
+
+    private socketEvent(event: string, text: string) {
+        const connection = this.connection
+        this.postOfSocket(() => {
+            const nowMs = ds.millis()
+            if (event === "open") connection.opened(nowMs)
+            else if (event === "error")
+                connection.socketFailed("error", text, nowMs)
+            else connection.socketFailed("closed", text, nowMs)
+        })
+    }
+
+    /** A native refused: that says nothing about the broker. */
+    private nativeFailed(text: string) {
+        const connection = this.connection
+        this.postOfSocket(() => {
+            connection.socketFailed("native", text, ds.millis())
+        })
+    }
+
+    private chunk(chunk: Buffer) {
+        if (this.chunks >= MAX_CHUNKS) {
+            if (this.flooded) return
+            this.flooded = true
+            this.dropped(
+                "chunk in",
+                undefined,
+                chunk.length,
+                "input too fast",
+                1,
+            )
+            this.nativeFailed("input too fast")
+            return
+        }
+        this.chunks++
+        const self = this
+        this.postOfSocket(async () => {
+            self.chunks--
+            await self.takeChunk(chunk)
+        })
+    }
+
+    private async takeChunk(chunk: Buffer) {
+        const name = this.connection.state.name
+        if (name !== "awaitingConnack" && name !== "connected") return
+        if (this.debugMs > 0) this.debug("in", chunk[0] >> 4, chunk.length)
+        this.session.push(chunk, ds.millis())
+        while (this.session.next(ds.millis()))
+            await this.breathe(1 + this.session.subscriptions.length)
+    }
+
     // ---- publishing ----
 
-    private takePublish(request: Request, nowMs: number) {
-        const { packet } = request
-        if (this.connection.state.name === "halted")
-            return this.answer(request, "refused: stopped")
-        if (this.session.up && this.outbox.entries() === 0) {
-            const code = this.session.send(packet, nowMs)
-            if (code === 0) this.counters.published++
-            return this.answer(
-                request,
-                code === 0 ? "sent" : `dropped: socket said ${code}`,
-            )
-        }
-        const dropped = this.outbox.push(packet)
-        if (dropped > 0) this.dropped("oldest in outbox", "", 0, dropped)
-        this.answer(request, "queued")
+    private publishNow(packet: Buffer, nowMs: number): Outcome {
+        if (this.connection.state.name === "halted" && !this.wantsStart)
+            return "refused: stopped"
+        if (this.session.up && this.outbox.entries() === 0)
+            if (this.session.send(packet, nowMs) === 0) {
+                this.counters.published++
+                return "sent"
+            }
+        const count = this.outbox.push(packet)
+        if (count > 0)
+            this.dropped("outbox", undefined, undefined, "outbox full", count)
+        return "queued"
     }
 
     private drainOutbox(nowMs: number) {
-        if (!this.session.up || nowMs < this.drainMs) return
-        const packet = this.outbox.shift()
-        if (packet === undefined) return
-        this.drainMs = nowMs + DRAIN_MS
-        if (this.session.send(packet, nowMs) === 0) this.counters.published++
-        else this.dropped("outbox entry", "", packet.length, 1)
+        for (let i = 0; i < PUBLISHES_PER_TURN; ++i) {
+            if (!this.session.up || nowMs < this.drainMs) return
+            const packet = this.outbox.oldest()
+            if (packet === undefined) return
+            // Not what has come since: an application faster than that would never be up to date again.
+            if (this.paced > 0) {
+                this.paced--
+                this.drainMs = nowMs + DRAIN_MS
+            }
+            if (this.session.send(packet, nowMs) !== 0) return
+            this.outbox.shift()
+            this.counters.published++
+        }
     }
 
-    /** Waits for the supervisor's answer to a request. */
+    /** Has `run` done by the supervisor and waits for the request's answer. */
     private async ask(
-        on: "publish" | "subscribe" | "unsubscribe",
-        packet: Buffer,
+        leaving: boolean,
         subscription: Subscription,
+        run: (request: Request) => void,
     ): Promise<Outcome> {
-        const request: Request = {
-            on,
-            packet,
-            subscription,
-            fiber: ds.Fiber.self(),
-            outcome: "",
-        }
-        this.post(request)
+        const fiber = ds.Fiber.self()
+        const request: Request = { leaving, subscription, fiber, outcome: "" }
+        this.waiting.push(request)
+        this.post(() => run(request))
         while (!request.outcome) await ds.suspend()
         return request.outcome
     }
@@ -313,13 +374,22 @@ export class Client implements Port, SessionPort {
         }
     }
 
-    private answerFor(subscription: Subscription, on: string, outcome: string) {
+    /** Answers those who wait for this subscription (all of them, when left out). */
+    private answerAll(
+        leaving: boolean,
+        outcome: Outcome,
+        subscription?: Subscription,
+    ): boolean {
         const waiting = this.waiting
         this.waiting = []
         for (const request of waiting)
-            if (request.subscription === subscription && request.on === on)
+            if (
+                request.leaving === leaving &&
+                (!subscription || request.subscription === subscription)
+            )
                 this.answer(request, outcome)
             else this.waiting.push(request)
+        return this.waiting.length < waiting.length
     }
 
     private debug(way: string, type: number, bytes: number) {
@@ -328,14 +398,20 @@ export class Client implements Port, SessionPort {
         else this.debugMs = 0
     }
 
-    /** Counts dropped messages and says so, not too often. */
-    private dropped(what: string, topic: string, bytes: number, count: number) {
+    /** Counts what is dropped and says so, not too often. */
+    private dropped(
+        what: string,
+        topic: string | undefined,
+        bytes: number | undefined,
+        reason: string,
+        count: number,
+    ) {
         this.counters.dropped += count
         const nowMs = ds.millis()
         if (nowMs < this.dropLineMs + DROP_LINE_MS) return
         this.dropLineMs = nowMs
         const dropped = this.counters.dropped
-        log({ ev: "drop", what, topic, bytes, reason: "full", dropped })
+        log({ ev: "drop", what, topic, bytes, reason, dropped })
     }
 
     // ---- Port: the connection's effects ----
@@ -356,14 +432,11 @@ export class Client implements Port, SessionPort {
 
     close() {
         socketClose()
-        this.session.close()
-        // What the old socket still has in the mailbox is no news of the next one.
-        const mailbox = this.mailbox
-        this.mailbox = []
+        this.epoch++
         this.chunks = 0
         this.flooded = false
-        for (const post of mailbox)
-            if (!isSocketPost(post)) this.mailbox.push(post)
+        this.session.close()
+        this.answerAll(false, "queued")
     }
 
     log(line: Line) {
@@ -372,9 +445,20 @@ export class Client implements Port, SessionPort {
     }
 
     changed() {
-        const name = this.connection.state.name
-        for (const handler of this.stateHandlers)
-            this.handlers.add(handler, name, 0)
+        for (const listener of this.listeners) this.tell(listener)
+    }
+
+    /** Has a listener told of the latest state, once for however many changes until then. */
+    private tell(listener: StateListener) {
+        if (listener.waits) return
+        listener.waits = true
+        const self = this
+        const call = async () => {
+            listener.waits = false
+            const handler = listener.handlers[0]
+            await handler(self.state())
+        }
+        this.handlers.add(call, undefined, 0, undefined)
     }
 
     // ---- SessionPort: the session's effects ----
@@ -382,8 +466,7 @@ export class Client implements Port, SessionPort {
     send(packet: Buffer): number {
         if (this.debugMs > 0) this.debug("out", packet[0] >> 4, packet.length)
         const code = socketWrite(packet)
-        if (code !== 0)
-            this.post({ on: "native", text: `socket write returned ${code}` })
+        if (code !== 0) this.nativeFailed(`socket write returned ${code}`)
         return code
     }
 
@@ -392,67 +475,52 @@ export class Client implements Port, SessionPort {
         if (code === 0) {
             this.counters.connects++
             this.drainMs = nowMs + DRAIN_MS
-            this.connection.handle({ on: "accepted", sessionPresent }, nowMs)
-            return
-        }
-        const verdict = connackVerdict311(code)
-        this.connection.handle({ on: "broken", verdict }, nowMs)
+            this.paced = this.outbox.entries()
+            this.connection.accepted(sessionPresent, nowMs)
+        } else this.connection.broken(connackVerdict311(code), nowMs)
     }
 
     deliver(subscription: Subscription, message: Publish) {
         const bytes = message.payload.length + message.topic.length
-        if (this.handlers.add(subscription.handler, message, bytes))
+        if (
+            this.handlers.add(
+                subscription.handler,
+                message,
+                bytes,
+                subscription,
+            )
+        )
             this.counters.received++
-        else this.dropped("message in", message.topic, bytes, 1)
+        else this.dropped("in", message.topic, bytes, "handlers too slow", 1)
     }
 
     skipped(topic: string, packetBytes: number) {
-        this.counters.dropped++
-        const dropped = this.counters.dropped
-        const reason = "larger than the packet limit"
-        log({
-            ev: "drop",
-            what: "message in",
-            topic,
-            bytes: packetBytes,
-            reason,
-            dropped,
-        })
+        this.dropped("in", topic, packetBytes, "larger than packet limit", 1)
     }
 
+    /** Waiting cures no broken peer in a hurry: the slow lane, not the schedule. */
     violation(clause: string, reason: string) {
         const verdict: Verdict = {
-            lane: "overload",
-            evidence: "reset",
+            lane: "slow",
+            evidence: "refused",
             reason: `${clause} ${reason}`,
         }
-        this.connection.handle({ on: "broken", verdict }, ds.millis())
+        this.connection.broken(verdict, ds.millis())
     }
 
     silent() {
-        this.connection.handle(
-            { on: "socket", fault: "timeout", text: "" },
-            ds.millis(),
-        )
+        this.connection.socketFailed("timeout", "", ds.millis())
     }
 
     settled(subscription: Subscription) {
         const { state } = subscription
-        this.answerFor(
-            subscription,
-            "subscribe",
-            state === "live"
-                ? "granted"
-                : state === "refused"
-                  ? "refused: by the broker"
-                  : state === "dropped"
-                    ? "refused: unsubscribed"
-                    : "refused: no answer in time",
-        )
+        const told = this.answerAll(false, subscribed(state), subscription)
+        // Whoever was told "queued" counts on it: asked for again at the next connection.
+        if (told && state === "refused") this.session.forget(subscription)
     }
 
     unsubscribed(subscription: Subscription) {
-        this.answerFor(subscription, "unsubscribe", "done")
+        this.answerAll(true, "done", subscription)
     }
 
     // ---- the application's side ----
@@ -460,9 +528,9 @@ export class Client implements Port, SessionPort {
     /**
      * Publishes a message with QoS 0.
      * @param topic a topic name, without wildcards
-     * @param payload text or bytes
+     * @param payload text or bytes; with topic and head at most `outboxBytes`
      * @param retain whether the broker keeps it for later subscribers
-     * @returns "sent", "queued", "dropped: why" or "refused: why"; never throws
+     * @returns "sent", "queued" (until there is a connection) or "refused: why"; never throws
      */
     async publish(
         topic: string,
@@ -472,19 +540,34 @@ export class Client implements Port, SessionPort {
         if (typeof topic !== "string") return "refused: topic is not text"
         if (typeof payload !== "string" && !(payload instanceof Buffer))
             return "refused: payload is neither text nor a Buffer"
-        const fault = checkTopicName(topic)
-        if (fault !== undefined) return "refused: topic " + fault
-        const packet = publishPacket(topic, payload, 0, retain, 0, false)
+        if (topic !== this.goodTopic) {
+            const fault = checkTopicName(topic)
+            if (fault !== undefined) return "refused: topic " + fault
+            this.goodTopic = topic
+        }
+        // Before it is copied: there may not be room for two of it.
         const { maxBytes } = this.outbox
-        if (packet.length > maxBytes)
-            return `refused: ${packet.length} bytes, at most ${maxBytes}`
-        return await this.ask("publish", packet, undefined)
+        const bytes = sizeOf(topic) + sizeOf(payload) + PUBLISH_HEAD_BYTES
+        if (bytes > maxBytes)
+            return `refused: ${bytes} bytes, at most ${maxBytes}`
+        const packet = publishPacket(topic, payload, 0, retain, 0, false)
+        // Not through the mailbox: that would cost two more turns and, of a burst, the heap.
+        // It writes only between two of the supervisor's steps, and leaves room for others.
+        let nowMs = ds.millis()
+        if (nowMs !== this.burstMs) this.burst = 0
+        this.burstMs = nowMs
+        if (++this.burst >= PUBLISHES_PER_TURN) {
+            this.burst = 0
+            await ds.sleep(1)
+            nowMs = ds.millis()
+        }
+        return this.publishNow(packet, nowMs)
     }
 
     /**
-     * Subscribes a handler to a topic filter; at every reconnect it is subscribed again.
-     * Waits for the broker's answer, or for the connection if there is none.
-     * @returns "granted" or "refused: why"; never throws
+     * Subscribes a handler to a topic filter, at once and again at every reconnect. At most 64 at a time.
+     * @returns "granted"; "queued" when there is no connection; "unanswered: ..." when the broker was
+     * silent (asked again at the next connection); "refused: why" (then it is forgotten); never throws
      */
     async subscribe(
         filter: string,
@@ -492,16 +575,27 @@ export class Client implements Port, SessionPort {
         qos: 0 | 1 = 0,
     ): Promise<Outcome> {
         if (typeof filter !== "string") return "refused: filter is not text"
+        if (typeof handler !== "function")
+            return "refused: handler is no function"
         if (qos !== 0 && qos !== 1) return "refused: qos must be 0 or 1"
         const fault = checkTopicFilter(filter)
         if (fault !== undefined) return "refused: filter " + fault
-        const subscription: Subscription = {
+        const known = this.find(filter, handler)
+        if (known.length) return subscribed(known[0].state)
+        if (this.session.subscriptions.length >= MAX_SUBSCRIPTIONS)
+            return `refused: ${MAX_SUBSCRIPTIONS} subscriptions are the most`
+        const subscription: Found = {
             filter,
             qos,
             state: "new",
             handler,
+            handlers: [handler],
         }
-        return await this.ask("subscribe", undefined, subscription)
+        const self = this
+        return await this.ask(false, subscription, () => {
+            self.session.subscribe(subscription, ds.millis())
+            if (!self.session.up) self.answerAll(false, "queued", subscription)
+        })
     }
 
     /** Ends every subscription with this filter and handler (all handlers when left out). */
@@ -509,27 +603,46 @@ export class Client implements Port, SessionPort {
         filter: string,
         handler?: (message: Publish) => ds.AsyncVoid,
     ): Promise<Outcome> {
+        const found = this.find(filter, handler)
+        const session = this.session
+        const leave = (request: Request) => {
+            session.unsubscribe(request.subscription, ds.millis())
+        }
+        for (const s of found) await this.ask(true, s, leave)
+        return found.length ? "done" : "refused: not subscribed"
+    }
+
+    private find(
+        filter: string,
+        handler: (message: Publish) => ds.AsyncVoid,
+    ): Subscription[] {
         const found: Subscription[] = []
         for (const s of this.session.subscriptions)
-            if (s.filter === filter && (!handler || s.handler === handler))
+            if (
+                s.filter === filter &&
+                (!handler || (s as Found).handlers[0] === handler)
+            )
                 found.push(s)
-        for (const s of found) await this.ask("unsubscribe", undefined, s)
-        return found.length ? "done" : "refused: not subscribed"
+        return found
     }
 
     /** Connects; harmless when it already does. */
     start() {
-        this.post({ on: "start" })
+        this.wantsStart = true
+        this.wake()
     }
 
-    /** Says goodbye to the broker and stays away until `start()`. */
+    /** Says goodbye to the broker and stays away until `start()`. What is in the outbox stays there. */
     stop() {
-        this.post({ on: "stop" })
+        this.wantsStop = true
+        this.wantsStart = false
+        this.wake()
     }
 
-    /** Makes the next attempt now and starts the backoff anew. */
+    /** Makes the next attempt now, and forgets that the broker was overloaded. */
     retryNow() {
-        this.post({ on: "retryNow" })
+        this.wantsRetry = true
+        this.wake()
     }
 
     /** Prints what goes over the wire on the console, as `?` lines, for the next `forMs` (0: no more). */
@@ -542,23 +655,31 @@ export class Client implements Port, SessionPort {
         return this.connection.state.name
     }
 
-    /** Calls `handler` with the state's name at every change. */
+    /** Calls `handler` with the state's name after it has changed; of several changes in a row with the last. */
     onState(handler: (state: string) => ds.AsyncVoid) {
-        this.stateHandlers.push(handler)
+        this.listeners.push({ handlers: [handler], waits: false })
     }
 }
 
-function isSocketPost(post: Post): boolean {
-    switch (post.on) {
-        case "open":
-        case "data":
-        case "close":
-        case "error":
-        case "native":
-            return true
+/** What `subscribe` says of a subscription in this state. */
+function subscribed(state: SubscriptionState): Outcome {
+    switch (state) {
+        case "live":
+            return "granted"
+        case "refused":
+            return "refused: by the broker"
+        case "dropped":
+            return "refused: unsubscribed"
+        case "unanswered":
+            return "unanswered: asked again at the next connection"
         default:
-            return false
+            return "queued"
     }
+}
+
+/** Something on our side went wrong, which proves nothing about the broker. */
+function ours(reason: string): Verdict {
+    return { lane: "retry", evidence: "refused", reason }
 }
 
 /** The earlier of two due times, of which a negative one means never. */

@@ -1,5 +1,6 @@
 // Serves commands that come as messages; core/command.ts says which and when they are refused.
 import * as ds from "@devicescript/core"
+import { cleanText } from "../core/line"
 import { parseCommand, type Command } from "../core/command"
 import type { Publish } from "../mqtt/parser"
 import type { Client } from "./client"
@@ -7,6 +8,9 @@ import { messageText } from "./text"
 
 /** How long a clean goodbye may take before a reboot happens without it. */
 const GOODBYE_MS = 1000
+
+/** After a refusal, until the commands' filter is asked for again. */
+const ASK_AGAIN_MS = 60000
 
 /**
  * Listens on `<base>/cmd/<name>` and answers each command on `<base>/res`. Returns at once.
@@ -17,10 +21,15 @@ export function serveCommands(client: Client, base: string) {
     const startMs = ds.millis()
     const listen = async () => {
         // QoS 1: acknowledged by the session before the handler runs, so nothing repeats.
-        await client.subscribe(prefix + "+", onMessage, 1)
+        const ask = async () =>
+            await client.subscribe(prefix + "+", onMessage, 1)
+        // A broker that refuses now may grant it later: its access rules may still be loading.
+        while ((await ask()).slice(0, 7) === "refused")
+            await ds.sleep(ASK_AGAIN_MS)
     }
     const onMessage = async (message: Publish) => {
-        const name = message.topic.slice(prefix.length)
+        // The runtime's JSON would mangle what is not ASCII.
+        const name = cleanText(message.topic.slice(prefix.length))
         const { retain, dup } = message
         const text = messageText(message)
         const upMs = ds.millis() - startMs

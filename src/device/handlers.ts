@@ -8,16 +8,24 @@ const MAX_CALLS = 16
 /** Bytes of all messages that may wait. */
 const MAX_BYTES = 4096
 
+/** For whom a call is; it is not made once the owner is dropped. */
+interface Owner {
+    state: string
+}
+
 interface Call {
     handler: (arg: any) => ds.AsyncVoid
     arg: any
     bytes: number
+    owner: Owner
 }
 
 export class Handlers {
     private calls: Call[] = []
     private bytes = 0
     private fiber: ds.Fiber
+    /** The fiber waits for a call. It may also be suspended inside a handler, and is not ours to wake then. */
+    private idle = false
 
     /** @param counters where a handler that throws is counted */
     constructor(private readonly counters: { handlerErrors: number }) {
@@ -29,25 +37,44 @@ export class Handlers {
         run.start()
     }
 
-    /** Has `handler(arg)` called; false when too much waits already. */
-    add(handler: (arg: any) => ds.AsyncVoid, arg: any, bytes: number): boolean {
-        if (this.calls.length >= MAX_CALLS || this.bytes + bytes > MAX_BYTES)
-            return false
-        this.calls.push({ handler, arg, bytes })
+    /**
+     * Has `handler(arg)` called; false when too much waits already. A call without an owner is always
+     * taken: whoever makes one makes no second before it is done.
+     */
+    add(
+        handler: (arg: any) => ds.AsyncVoid,
+        arg: any,
+        bytes: number,
+        owner: Owner | undefined,
+    ): boolean {
+        const count = this.calls.length
+        const full = count >= MAX_CALLS || this.bytes + bytes > MAX_BYTES
+        // One message of any size: the packet limit is its bound.
+        if (owner && count > 0 && full) return false
+        this.calls.push({ handler, arg, bytes, owner })
         this.bytes += bytes
-        if (this.fiber && this.fiber.suspended) this.fiber.resume(undefined)
+        if (this.idle) {
+            this.idle = false
+            this.fiber.resume(undefined)
+        }
         return true
     }
 
     private async turn() {
         const call = this.calls.shift()
-        if (call === undefined) return await ds.suspend()
+        if (call === undefined) {
+            this.idle = true
+            return await ds.suspend()
+        }
         this.bytes -= call.bytes
+        if (call.owner && call.owner.state === "dropped") return
         try {
             await call.handler(call.arg)
         } catch (e) {
             this.counters.handlerErrors++
             console.error(e as any)
         }
+        // Each call has the VM's whole allowance of steps for itself.
+        await ds.sleep(1)
     }
 }

@@ -27,9 +27,8 @@ export function wifiLink(changed: LinkHandler) {
 
     const look = async () => {
         const ip = ipText(await wifi.ipAddress.read())
-        const associated = ip === "" && !!(await wifi.ssid.read())
         const nowMs = ds.millis()
-        const change = link.observe(ip, associated, nowMs)
+        const change = link.observe(ip, nowMs)
         if (ip) reported = false
         // Once, not at each of the service's own tries.
         const why = failed && !reported ? `cannot join ${failed}` : undefined

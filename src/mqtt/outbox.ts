@@ -39,6 +39,11 @@ export class Outbox {
         return dropped
     }
 
+    /** The packet that is sent next; undefined when it is empty. */
+    oldest(): Buffer | undefined {
+        return this.packets[0]
+    }
+
     /** Takes the oldest packet out; undefined when it is empty. */
     shift(): Buffer | undefined {
         const packet = this.packets.shift()

@@ -87,6 +87,7 @@ const SUBSCRIBE_WINDOW = 4
 /** Packet identifiers are 1..65535 [MQTT-2.3.1-1]. */
 const MAX_PACKET_ID = 65535
 
+/** @devsWhenUsed */
 export class Session {
     readonly subscriptions: Subscription[] = []
     /** True between CONNACK 0 and the end of the connection. */
@@ -206,6 +207,12 @@ export class Session {
             return this.port.unsubscribed(subscription)
         const packetId = this.expect(subscription, true, nowMs)
         this.send(unsubscribePacket(packetId, [subscription.filter]), nowMs)
+    }
+
+    /** Takes a subscription out without a word to the broker, which refused it. */
+    forget(subscription: Subscription) {
+        const at = this.subscriptions.indexOf(subscription)
+        if (at >= 0) removeAt(this.subscriptions, at)
     }
 
     private wants(filter: string): boolean {

@@ -4,7 +4,6 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
 import { defaultPolicy, type Jitter } from "../../src/core/backoff"
-import type { Event } from "../../src/core/connection"
 import { formatLine, LINE_MAX_BYTES, parseLine } from "../../src/core/line"
 import { Sfc32 } from "../../src/core/random"
 import { connackVerdict311, type Verdict } from "../../src/core/verdict"
@@ -14,7 +13,9 @@ import {
     cases,
     closed,
     error,
+    type Event,
     flapping,
+    happen,
     orders,
     refusals,
     World,
@@ -208,7 +209,7 @@ function handle(w: StrictWorld, event: Event) {
     const before = w.snapshot()
     const { state } = w.connection
     w.did()
-    const taken = w.connection.handle(event, w.nowMs)
+    const taken = happen(w.connection, event, w.nowMs)
     if (!taken) {
         assert.equal(w.did(), "", "effects of what meant nothing")
         assert.equal(w.snapshot(), before)
