@@ -101,6 +101,12 @@ const PUBLISHES_PER_TURN = 8
 /** Chunks from the socket that may wait; more means the peer floods us. */
 const MAX_CHUNKS = 12
 
+/** With more than this the handlers are waited for no longer. */
+const MAX_CHUNKS_WAITING = 6
+
+/** How long, in all, a burst of messages waits for handlers that are behind. */
+const HANDLERS_MS = 100
+
 /** Subscriptions at a time: each message is compared with every one. */
 const MAX_SUBSCRIPTIONS = 64
 
@@ -140,6 +146,8 @@ export class Client implements Port, SessionPort {
     /** Chunks were dropped: this connection can't go on. */
     private flooded = false
     private work = WORK_PER_TURN
+    /** What is left of HANDLERS_MS; full again once the handlers have caught up. */
+    private handlersMs = HANDLERS_MS
     private waiting: Request[] = []
     private drainMs = 0
     /** Messages left that waited through the outage. */
@@ -315,8 +323,23 @@ export class Client implements Port, SessionPort {
         if (name !== "awaitingConnack" && name !== "connected") return
         if (this.debugMs > 0) this.debug("in", chunk[0] >> 4, chunk.length)
         this.session.push(chunk, ds.millis())
-        while (this.session.next(ds.millis()))
+        while (this.session.next(ds.millis())) {
             await this.breathe(1 + this.session.subscriptions.length)
+            if (this.handlers.full()) await this.waitForHandlers()
+        }
+    }
+
+    /** A burst waits a little for handlers that are merely behind, not for one that is stuck. */
+    private async waitForHandlers() {
+        while (
+            this.handlers.full() &&
+            this.handlersMs > 0 &&
+            this.chunks < MAX_CHUNKS_WAITING
+        ) {
+            this.handlersMs--
+            await ds.sleep(1)
+        }
+        if (!this.handlers.full()) this.handlersMs = HANDLERS_MS
     }
 
     // ---- publishing ----

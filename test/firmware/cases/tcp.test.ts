@@ -204,6 +204,11 @@ describe("T5: the same bytes cut in other places are the same messages in the sa
         return got
     }
 
+    test("200 messages in one segment: handlers that are merely behind get them all", async () => {
+        const got = await heard(undefined, { messages: 200 })
+        assert.match(got[199], /^got 200 t\/200 /)
+    })
+
     const cuts: [string, SendOptions][] = [
         ["byte by byte", { pieces: "bytes" }],
         ["1 + 1 + 2 bytes and the rest", { pieces: [1, 1, 2] }],
