@@ -1,0 +1,170 @@
+// Ways to break the firmware, one small patch each. `from` has to be in the file exactly once; when it
+// is not, the mutant is out of date and says so.
+
+/** One way to break the firmware. */
+export interface Mutant {
+    /** What it does wrong, in words. */
+    name: string
+    file: string
+    from: string
+    to: string
+}
+
+export const MUTANTS: Mutant[] = [
+    {
+        name: "a short session resets the backoff, with no take-back",
+        file: "src/core/backoff.ts",
+        from: "const flap = this.isFlap(nowMs)",
+        to: "const flap = false && this.isFlap(nowMs)",
+    },
+    {
+        name: "the ceiling climbs past the cap on mere refusals",
+        file: "src/core/backoff.ts",
+        from: "if (provesOverload(evidence)) this.proven = true",
+        to: "this.proven = true || provesOverload(evidence)",
+    },
+    {
+        name: "overload is never proven: a fixed cap",
+        file: "src/core/backoff.ts",
+        from: "if (provesOverload(evidence)) this.proven = true",
+        to: "this.proven = false && provesOverload(evidence)",
+    },
+    {
+        name: "no jitter on the ceiling",
+        file: "src/core/backoff.ts",
+        from: "return ceilingMs + below(div(ceilingMs, 10) + 1, random)",
+        to: "return ceilingMs + below(1, random)",
+    },
+    {
+        name: "the same first ceiling for all devices",
+        file: "src/core/backoff.ts",
+        from: 'return span(minMs, jitter === "none" ? 1 : minMs, limitMs, random)',
+        to: 'return span(minMs, jitter === "none" ? 1 : 1, limitMs, random)',
+    },
+    {
+        name: "bad credentials are retried on the schedule",
+        file: "src/core/backoff.ts",
+        from: 'if (verdict.lane === "slow") return this.drawSlow()',
+        to: 'if (verdict.lane === "slow" && p.minMs < 0) return this.drawSlow()',
+    },
+    {
+        name: "an overloaded broker is not given more patience",
+        file: "src/core/backoff.ts",
+        from: 'if (evidence !== "refused") this.connackWaitMs = p.connackOverloadMs',
+        to: 'if (evidence !== "refused") this.connackWaitMs = p.connackMs',
+    },
+    {
+        name: "random numbers from Math.random",
+        file: "src/device/random.ts",
+        from: 'return seededRandom(entropy, ds.deviceIdentifier("self"))',
+        to: "return { next: () => (Math.random() * 0x7fffffff) | 0 }",
+    },
+    {
+        name: "random numbers seeded with a constant",
+        file: "src/device/random.ts",
+        from: 'return seededRandom(entropy, ds.deviceIdentifier("self"))',
+        to: 'return seededRandom(Buffer.alloc(8), "0000000000000000")',
+    },
+    {
+        name: "no CONNACK timeout",
+        file: "src/core/connection.ts",
+        from: "const dueMs = nowMs + this.backoff.connackWaitMs",
+        to: "const dueMs = nowMs + this.backoff.connackWaitMs + 86400000",
+    },
+    {
+        name: "a socket is opened at once after the last was closed",
+        file: "src/core/connection.ts",
+        from: "const REOPEN_MS = 100",
+        to: "const REOPEN_MS = 0",
+    },
+    {
+        name: "a failed connection is not closed",
+        file: "src/core/connection.ts",
+        from: "        this.port.close()\n",
+        to: "",
+    },
+    {
+        name: "a lost network is not noticed",
+        file: "src/core/connection.ts",
+        from: "        if (!this.hasLink) return false\n",
+        to: "        if (nowMs >= 0) return false\n",
+    },
+    {
+        name: "parser state is kept across connections",
+        file: "src/mqtt/session.ts",
+        from: "        this.parser.reset()\n",
+        to: "",
+    },
+    {
+        name: "packet identifiers do not wrap",
+        file: "src/mqtt/session.ts",
+        from: "id = id < MAX_PACKET_ID ? id + 1 : 1",
+        to: "id = id + 1",
+    },
+    {
+        name: "a half-open connection is never noticed",
+        file: "src/mqtt/session.ts",
+        from: "if (nowMs >= this.pingedMs + this.options.pingMs) this.port.silent()",
+        to: "",
+    },
+    {
+        name: "what we send counts as a sign of life",
+        file: "src/mqtt/session.ts",
+        from: "        this.lastOutMs = nowMs\n",
+        to: "        this.lastOutMs = nowMs\n        this.pingedMs = -1\n",
+    },
+    {
+        name: "subscriptions are not made again after a reconnect",
+        file: "src/mqtt/session.ts",
+        from: 'for (const s of this.subscriptions) s.state = "new"',
+        to: "",
+    },
+    {
+        name: "messages go to every handler",
+        file: "src/mqtt/session.ts",
+        from: "matches(s.filter, message.topic)",
+        to: "(true || matches(s.filter, message.topic))",
+    },
+    {
+        name: "a message is delivered twice",
+        file: "src/mqtt/session.ts",
+        from: "                this.port.deliver(s, message)\n",
+        to: "                for (let i = 0; i < 2; ++i) this.port.deliver(s, message)\n",
+    },
+    {
+        name: "the outbox has no limit",
+        file: "src/mqtt/outbox.ts",
+        from: "this.packets.length >= this.maxEntries ||",
+        to: "this.maxEntries < 0 &&",
+    },
+    {
+        name: "a socket left open by a crash stays open",
+        file: "src/device/client.ts",
+        from: "        socketClose() // what a crash left open\n",
+        to: "",
+    },
+    {
+        name: "a write that the socket refused is forgotten",
+        file: "src/device/client.ts",
+        from: "if (code !== 0) this.nativeFailed(`socket write returned ${code}`)",
+        to: "",
+    },
+    {
+        name: "the supervisor never lets the others run",
+        file: "src/device/client.ts",
+        from: "const WORK_PER_TURN = 96",
+        to: "const WORK_PER_TURN = 1000000",
+    },
+    {
+        name: "a handler that throws ends the program",
+        file: "src/device/handlers.ts",
+        from: "            this.counters.handlerErrors++\n",
+        to: "            throw e\n",
+    },
+    {
+        name: "no `lost` line",
+        file: "src/core/connection.ts",
+        from: "logLost(verdict: Verdict, flap: boolean, nowMs: number) {\n",
+        to: "logLost(verdict: Verdict, flap: boolean, nowMs: number) {\n        if (nowMs >= 0) return\n",
+    },
+]

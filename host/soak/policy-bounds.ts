@@ -1,0 +1,123 @@
+// The policy's numbers as ranges, from the table at the top of src/core/backoff.ts, in other words than
+// its own: what a ceiling or a wait may be in each situation. Shares no code with it but the type.
+import type { Policy } from "../../src/core/backoff"
+
+/** From and to, both possible. */
+export type Range = [low: number, high: number]
+
+export const isIn = (value: number, [low, high]: Range) =>
+    value >= low && value <= high
+
+/** Evidence of a broker with too much to do. */
+export const proves = (evidence: string) =>
+    evidence === "stalled" || evidence === "busy" || evidence === "reset"
+
+/** Between closing a socket and opening the next; a wait may be stretched to it. */
+export const REOPEN_MS = 100
+
+/** The largest ceiling under which no wait exceeds the bound. */
+function limitOf(jitter: string, boundMs: number): number {
+    if (jitter !== "proportional") return boundMs
+    let c = Math.ceil(boundMs / 1.1)
+    while (c + Math.floor(c / 10) > boundMs) --c
+    while (c + 1 + Math.floor((c + 1) / 10) <= boundMs) ++c
+    return c
+}
+
+/** An outage's first ceiling. */
+export function firstCeiling(p: Policy): Range {
+    if (p.spreadMs > 0) {
+        const limit = limitOf("proportional", p.overloadCapMs)
+        const w = Math.min(Math.max(p.minMs, p.spreadMs), limit)
+        return [w, w]
+    }
+    const limit = limitOf(p.jitter, p.capMs)
+    const low = Math.min(p.minMs, Math.floor(limit * 0.9))
+    const high = p.jitter === "none" ? p.minMs : 2 * p.minMs - 1
+    return [low, Math.min(high, limit)]
+}
+
+/** An outage's first wait under its ceiling. */
+export function firstWait(p: Policy, ceilingMs: number): Range {
+    return p.spreadMs > 0
+        ? [p.minMs, p.minMs + ceilingMs]
+        : waitUnder(p, ceilingMs, false)
+}
+
+/** A wait under a ceiling, after a failure. */
+export function waitUnder(
+    p: Policy,
+    ceilingMs: number,
+    proven: boolean,
+): Range {
+    const tenth = Math.floor(ceilingMs / 10)
+    const jitter = p.spreadMs > 0 ? "proportional" : p.jitter
+    const [low, high]: Range = {
+        proportional: [ceilingMs, ceilingMs + tenth] as Range,
+        equal: [ceilingMs - Math.floor(ceilingMs / 2), ceilingMs] as Range,
+        full: [1, ceilingMs] as Range,
+        decorrelated: [
+            Math.min(p.minMs, ceilingMs - tenth),
+            ceilingMs,
+        ] as Range,
+        none: [ceilingMs, ceilingMs] as Range,
+    }[jitter]
+    const bound = proven || p.spreadMs > 0 ? p.overloadCapMs : p.capMs
+    return [low, Math.max(Math.min(high, bound), REOPEN_MS)]
+}
+
+/** The next ceiling after one before (-1: a first one that was not seen), and what is proven by now. */
+export function nextCeiling(
+    p: Policy,
+    beforeMs: number,
+    wasProven: boolean,
+    proven: boolean,
+): Range {
+    const [from, to] = beforeMs < 0 ? firstCeiling(p) : [beforeMs, beforeMs]
+    if (p.spreadMs > 0) {
+        const limit = limitOf("proportional", p.overloadCapMs)
+        const [low, high] = !proven ? [1, 1] : wasProven ? [1.5, 1.5] : [1, 1.5]
+        return [
+            Math.min(Math.floor(from * low), limit),
+            Math.min(Math.floor(to * high), limit),
+        ]
+    }
+    const limit = limitOf(p.jitter, proven ? p.overloadCapMs : p.capMs)
+    const next = (c: number) => {
+        if (2 * c <= limit) return 2 * c
+        return proven || p.jitter === "none" || c > limit ? limit : c
+    }
+    return [Math.min(next(from), next(to)), Math.max(next(from), next(to))]
+}
+
+/** A ceiling, halved until it is one for a broker that is merely down. */
+export function halved(p: Policy, ceilingMs: number): number {
+    const limit = limitOf(p.jitter, p.capMs)
+    let c = ceilingMs
+    while (c > limit) c = Math.floor(c / 2)
+    return c
+}
+
+/** A ceiling after "retry now". */
+export function easedCeiling(p: Policy, beforeMs: number): Range {
+    const c = halved(p, beforeMs)
+    return p.spreadMs > 0 || c < p.minMs ? firstCeiling(p) : [c, c]
+}
+
+/** The slow lane's next ceiling after its last one (0: none yet in this outage). */
+export function slowCeiling(p: Policy, beforeMs: number): Range {
+    const none = p.jitter === "none"
+    const limit = limitOf(none ? "none" : "proportional", p.slowCapMs)
+    if (beforeMs > 0) {
+        const next = 2 * beforeMs <= limit ? 2 * beforeMs : beforeMs
+        return [next, none ? Math.max(next, limit) : next]
+    }
+    const high = none ? p.slowMinMs : 2 * p.slowMinMs - 1
+    return [Math.min(p.slowMinMs, limit), Math.min(high, limit)]
+}
+
+/** A wait in the slow lane. */
+export function slowWait(p: Policy, ceilingMs: number): Range {
+    const tenth = p.jitter === "none" ? 0 : Math.floor(ceilingMs / 10)
+    return [ceilingMs, ceilingMs + tenth]
+}
