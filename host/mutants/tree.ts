@@ -1,6 +1,6 @@
 // A copy of the project in a temporary folder, to break and to test: what is needed is copied, packages
 // are linked. `@devicescript` is a folder of its own, because each build unpacks files into it.
-import { spawn } from "node:child_process"
+import { spawn, type ChildProcess } from "node:child_process"
 import {
     cpSync,
     mkdirSync,
@@ -36,6 +36,8 @@ export interface Ran {
 
 export class Tree {
     readonly folder: string
+    /** What is running, with all that it started: a process group. */
+    private running: ChildProcess | undefined
 
     constructor() {
         this.folder = mkdtempSync(join(tmpdir(), "herdless-mutant-"))
@@ -79,20 +81,34 @@ export class Tree {
             const child = spawn(process.execPath, args, {
                 cwd: this.folder,
                 env: { ...process.env, NODE_TEST_CONTEXT: undefined },
+                detached: true,
             })
+            this.running = child
             let output = ""
             const hear = (data: Buffer) => (output += data.toString())
             child.stdout.on("data", hear)
             child.stderr.on("data", hear)
-            const timer = setTimeout(() => child.kill("SIGKILL"), limitMs)
+            const timer = setTimeout(() => this.kill(), limitMs)
             child.on("close", code => {
                 clearTimeout(timer)
+                this.running = undefined
                 resolve({ code, output })
             })
         })
     }
 
+    private kill() {
+        const pid = this.running?.pid
+        if (pid === undefined) return
+        try {
+            process.kill(-pid, "SIGKILL")
+        } catch {
+            // It has just ended by itself.
+        }
+    }
+
     close() {
+        this.kill()
         rmSync(this.folder, { recursive: true, force: true })
     }
 }
