@@ -23,6 +23,8 @@ interface Call {
 export class Handlers {
     private calls: Call[] = []
     private bytes = 0
+    /** Calls since time last had a chance to pass. */
+    private run = 0
     private fiber: ds.Fiber
     /** The fiber waits for a call. It may also be suspended inside a handler, and is not ours to wake then. */
     private idle = false
@@ -79,7 +81,9 @@ export class Handlers {
             this.counters.handlerErrors++
             console.error(e as any)
         }
-        // Each call has the VM's whole allowance of steps for itself; 0 ms is enough for that.
-        await ds.sleep(0)
+        // Each call has the VM's whole allowance of steps for itself. 0 ms is enough for that, but time
+        // stands still in it: calls that lead to calls must not go on so for ever.
+        this.run = this.run < MAX_CALLS ? this.run + 1 : 0
+        await ds.sleep(this.run === 0 ? 1 : 0)
     }
 }
