@@ -1,6 +1,7 @@
 // The library's public face: an application imports from here only.
 import * as ds from "@devicescript/core"
 import { checkPolicy, defaultPolicy, type Policy } from "./core/backoff"
+import { mustBe } from "./core/int"
 import { Client } from "./device/client"
 import type { LinkHandler } from "./device/link"
 import type { Announcement } from "./mqtt/session"
@@ -69,12 +70,12 @@ export function startMqtt(options: MqttOptions): Client {
         throw new RangeError("host is empty: must be a name or an address")
     if (options.proto && !tls && options.proto !== "tcp")
         throw new RangeError(`proto is ${options.proto}: must be tcp or tls`)
-    checkRange("port", port, 1, 65535)
-    checkRange("keepAliveSeconds", keepAliveSeconds, 0, 65535)
-    checkRange("pingMs", pingMs, 1, 0x7fffffff)
-    checkRange("maxPacketBytes", maxPacketBytes, 16, 8192)
-    checkRange("outboxEntries", outboxEntries, 1, 1000)
-    checkRange("outboxBytes", outboxBytes, 64, 65535)
+    mustBe("port", port, 1, 65535)
+    mustBe("keepAliveSeconds", keepAliveSeconds, 0, 65535)
+    mustBe("pingMs", pingMs, 1, 0x7fffffff)
+    mustBe("maxPacketBytes", maxPacketBytes, 16, 8192)
+    mustBe("outboxEntries", outboxEntries, 1, 1000)
+    mustBe("outboxBytes", outboxBytes, 64, 65535)
     checkPolicy(policy)
     const connect: ConnectOptions = {
         clientId: options.clientId || "herdless-" + ds.deviceIdentifier("self"),
@@ -133,9 +134,4 @@ function notText(name: string, value: any) {
 
 function orElse(value: number | undefined, otherwise: number): number {
     return value === undefined ? otherwise : value
-}
-
-function checkRange(name: string, value: number, low: number, high: number) {
-    if ((value | 0) !== value || value < low || value > high)
-        throw new RangeError(`${name} is ${value}: must be ${low}..${high}`)
 }

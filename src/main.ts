@@ -1,13 +1,14 @@
 // The reference firmware: settings -> connection -> telemetry.
 import * as ds from "@devicescript/core"
-import { defaultPolicy, type Jitter, type Policy } from "./core/backoff"
 import {
     choiceSetting,
     intSetting,
+    refuse,
     textSetting,
     type ConfigSource,
 } from "./core/config"
 import { below, wholeSeconds } from "./core/int"
+import { readPolicy } from "./core/policy-settings"
 import { log } from "./device/log"
 import { deviceRandom } from "./device/random"
 import { readRaw } from "./device/settings"
@@ -20,8 +21,6 @@ import {
     wifiLink,
     type Client,
 } from "./index"
-
-const MAX_MS = 0x7fffffff
 
 /** Every key the firmware reads; README has the table. */
 const KEYS = [
@@ -56,70 +55,21 @@ async function readSettings(): Promise<ConfigSource> {
     }
 }
 
-/** Each bound follows the one before it, so that the policy is always a possible one. */
-function readPolicy(from: ConfigSource): Policy {
-    const p = defaultPolicy()
-    p.minMs = intSetting(from, "RETRY_MIN", 1, MAX_MS, p.minMs)
-    p.capMs = intSetting(
-        from,
-        "RETRY_CAP",
-        p.minMs,
-        MAX_MS,
-        atLeast(p.capMs, p.minMs),
-    )
-    const overloadMs = atLeast(p.overloadCapMs, p.capMs)
-    p.overloadCapMs = intSetting(
-        from,
-        "OVERLOAD_CAP",
-        p.capMs,
-        MAX_MS,
-        overloadMs,
-    )
-    p.jitter = choiceSetting(
-        from,
-        "JITTER",
-        ["proportional", "equal", "full", "decorrelated", "none"],
-        p.jitter,
-    ) as Jitter
-    const maxSpreadMs = p.jitter === "none" ? 0 : p.overloadCapMs
-    p.spreadMs = intSetting(from, "SPREAD", 0, maxSpreadMs, p.spreadMs)
-    p.maxAttempts = intSetting(from, "MAX_ATTEMPTS", 0, MAX_MS, p.maxAttempts)
-    p.connackMs = intSetting(from, "CONNACK_WAIT", 100, 600000, p.connackMs)
-    p.connackOverloadMs = atLeast(p.connackOverloadMs, p.connackMs)
-    p.dialMs = intSetting(from, "DIAL_WAIT", 100, 600000, p.dialMs)
-    p.stableMs = intSetting(from, "STABLE", 0, MAX_MS, p.stableMs)
-    return p
-}
-
 /** The first part of every topic; one that can't be part of a topic is refused. */
 function readPrefix(from: ConfigSource): string {
     const prefix = textSetting(from, "MQTT_PREFIX", 1, 60, "herdless")
     if (checkTopicName(prefix) === undefined) return prefix
-    log({
-        ev: "config",
-        key: "MQTT_PREFIX",
-        value: prefix,
-        allowed: "no + and no #",
-        used: "herdless",
-    })
+    refuse(from, "MQTT_PREFIX", prefix, "no + and no #", "herdless")
     return "herdless"
-}
-
-function atLeast(value: number, low: number): number {
-    return value < low ? low : value
 }
 
 /** The connection the settings describe, or undefined when there is no host. */
 function connect(from: ConfigSource, topic: string): Client | undefined {
     const host = textSetting(from, "MQTT_HOST", 1, 100, "")
     if (!host) {
-        log({
-            ev: "config",
-            key: "MQTT_HOST",
-            value: "missing",
-            allowed: "a line MQTT_HOST=... in .env.local",
-            used: "none, so there is no connection",
-        })
+        const allowed = "a line MQTT_HOST=... in .env.local"
+        const used = "none, so there is no connection"
+        refuse(from, "MQTT_HOST", "missing", allowed, used)
         return undefined
     }
     const proto = choiceSetting(from, "MQTT_PROTO", ["tcp", "tls"], "tcp")
@@ -129,13 +79,8 @@ function connect(from: ConfigSource, topic: string): Client | undefined {
     let password = textSetting(from, "MQTT_PWD", 1, 180, undefined)
     if (password && !username) {
         // [MQTT-3.1.2-22]: no password without a user name.
-        log({
-            ev: "config",
-            key: "MQTT_PWD",
-            value: "(secret)",
-            allowed: "only together with MQTT_USER",
-            used: "none",
-        })
+        const allowed = "only together with MQTT_USER"
+        refuse(from, "MQTT_PWD", password, allowed, undefined)
         password = undefined
     }
     const options: MqttOptions = {

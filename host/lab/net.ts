@@ -18,7 +18,7 @@ import { LabRandom } from "./random"
 
 export type { ActiveFault, Ending, Fault, Link, Listener, Peer } from "./link"
 
-export class LabNetwork implements Network {
+export class LabNetwork {
     /** One way; an RTT is twice as much. */
     latencyMs = 2
     tap: Tap = () => {}
@@ -29,7 +29,7 @@ export class LabNetwork implements Network {
 
     constructor(
         readonly clock: Clock,
-        readonly random = new LabRandom(1, "net"),
+        readonly random: LabRandom,
     ) {}
 
     /** Accepts connections to host:port; undefined refuses them again. */
@@ -80,19 +80,6 @@ export class LabNetwork implements Network {
         if (!view)
             this.views.set(device, (view = new NetworkView(this, device)))
         return view
-    }
-
-    /** Without a view: one nameless device. */
-    isUp() {
-        return this.view("device").isUp()
-    }
-    open(
-        host: string,
-        port: number,
-        tls: boolean,
-        events: SocketEvents,
-    ): Socket {
-        return this.view("device").open(host, port, tls, events)
     }
 }
 

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { Command, InvalidArgumentError } from "commander"
+import { readFlags } from "../flags"
 import { PROJECT } from "../vm/program"
 
 export interface Options {
@@ -92,23 +93,11 @@ export function readOptions(
         .option("--program <file>", "instead of src/main.ts", program)
         .option("--shrink", "find fewer troubles that still fail")
         .option("--json", "print the result as one JSON object")
-        .helpOption("-h, --help", "show this help")
         .addHelpText("after", HELP)
         .showHelpAfterError("(npm run soak -- --help lists the flags)")
         .allowExcessArguments(false)
-        .exitOverride()
-        .configureOutput({
-            writeOut: text => print(text, false),
-            writeErr: text => print(text, true),
-        })
-    try {
-        command.parse(args, { from: "user" })
-    } catch (e) {
-        const { exitCode } = e as { exitCode?: number }
-        if (exitCode === undefined) throw e
-        return exitCode === 0 ? 0 : 2
-    }
-    const given = command.opts()
+    const given = readFlags(command, args, print)
+    if (typeof given === "number") return given
     return {
         firstSeed: given.seed ?? 1,
         seeds: given.seeds ?? (given.seed === undefined ? 8 : 1),

@@ -1,6 +1,7 @@
 // The command line of `npm start`: flags in, checked options out.
 // A flag that can't be used is named together with its value and what is allowed; exit code 2.
 import { Command, InvalidArgumentError } from "commander"
+import { readFlags } from "../flags"
 import { MAX_KEY_BYTES, toJson, type Settings } from "../vm/env"
 import { MAX_VALUE_BYTES } from "../vm/flash-image"
 
@@ -139,22 +140,10 @@ export function readOptions(
             setting,
         )
         .option("--verbose", "show what the runtime itself prints, too")
-        .helpOption("-h, --help", "show this help")
         .addHelpText("after", HELP)
         .showHelpAfterError("(npm start -- --help lists the flags)")
-        .exitOverride()
-        .configureOutput({
-            writeOut: text => print(text, false),
-            writeErr: text => print(text, true),
-        })
-    try {
-        command.parse(args, { from: "user" })
-    } catch (e) {
-        const { exitCode } = e as { exitCode?: number }
-        if (exitCode === undefined) throw e
-        return exitCode === 0 ? 0 : 2
-    }
-    const given = command.opts()
+    const given = readFlags(command, args, print)
+    if (typeof given === "number") return given
     const hasBroker = given.host !== undefined || given.port !== undefined
     return {
         outageMs: given.outage ?? (hasTerminal ? undefined : DEFAULT_OUTAGE_MS),

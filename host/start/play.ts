@@ -1,7 +1,7 @@
 // The outage that `npm start` plays by itself, and the time a device has to be back.
-import { defaultPolicy } from "../../src/core/backoff"
-import { intSetting, type ConfigSource } from "../../src/core/config"
+import type { ConfigSource } from "../../src/core/config"
 import type { Line } from "../../src/core/line"
+import { readPolicy } from "../../src/core/policy-settings"
 import { span } from "../show"
 import type { Clock } from "../vm/clock"
 import type { Settings } from "../vm/env"
@@ -13,8 +13,6 @@ const MARGIN_MS = 5000
 
 /** How often the play looks whether what it waits for has happened. */
 const LOOK_MS = 20
-
-const MAX_MS = 0x7fffffff
 
 /** What the firmware's policy promises, read from the same settings. */
 export interface Promised {
@@ -30,19 +28,7 @@ export function promised(settings: Settings): Promised {
         raw: key => settings[key],
         complain: () => {},
     }
-    const p = defaultPolicy()
-    const read = (key: string, low: number, high: number, otherwise: number) =>
-        intSetting(from, key, low, high, otherwise)
-    const minMs = read("RETRY_MIN", 1, MAX_MS, p.minMs)
-    const capMs = read("RETRY_CAP", minMs, MAX_MS, Math.max(p.capMs, minMs))
-    const overloadCapMs = read(
-        "OVERLOAD_CAP",
-        capMs,
-        MAX_MS,
-        Math.max(p.overloadCapMs, capMs),
-    )
-    const spreadMs = read("SPREAD", 0, overloadCapMs, p.spreadMs)
-    const stableMs = read("STABLE", 0, MAX_MS, p.stableMs)
+    const { minMs, capMs, overloadCapMs, spreadMs, stableMs } = readPolicy(from)
     // Fitted: waits are up to a tenth longer than the spread, the first one up to min longer.
     const fittedMs = spreadMs + Math.max(minMs, Math.ceil(spreadMs / 10))
     return {

@@ -22,7 +22,8 @@ function parse(raw: string): unknown {
     }
 }
 
-function refuse(
+/** Says that a setting is not allowed and what is used instead; `used` undefined: nothing. */
+export function refuse(
     source: ConfigSource,
     key: string,
     raw: string,

@@ -20,6 +20,7 @@
 import type { Backoff } from "./backoff"
 import type { Line } from "./line"
 import {
+    retry,
     socketVerdict,
     type Evidence,
     type Lane,
@@ -145,7 +146,7 @@ export class Connection {
                 this.stopped(nowMs)
                 return true
             case "connected":
-                this.logLost(linkLost(), false, nowMs)
+                this.logLost(retry("network lost"), false, nowMs)
         }
         this.close(nowMs)
         this.enter({ name: "noLink" })
@@ -340,8 +341,4 @@ export class Connection {
         this.state = state
         this.port.changed()
     }
-}
-
-function linkLost(): Verdict {
-    return { lane: "retry", evidence: "refused", reason: "network lost" }
 }

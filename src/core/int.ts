@@ -87,6 +87,12 @@ export function below(n: number, random: Random): number {
     return umod(word, n)
 }
 
+/** Throws RangeError, naming what, its value and its range, unless `value` is an integer in `min`..`max`. */
+export function mustBe(what: string, value: number, min: number, max: number) {
+    if (!(value >= min && value <= max) || (value | 0) !== value)
+        throw new RangeError(`${what} is ${value}: must be ${min}..${max}`)
+}
+
 /** Whole seconds in a time of the device, which may be past 2^31 ms (`Math.idiv` is int32 only). */
 export function wholeSeconds(ms: number): number {
     return Math.floor(ms / 1000)

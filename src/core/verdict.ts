@@ -281,7 +281,8 @@ export function httpVerdict(status: number): Verdict {
     return retry("not an HTTP status")
 }
 
-function retry(reason: string): Verdict {
+/** Something that proves nothing about the broker: down, or our own side's doing. */
+export function retry(reason: string): Verdict {
     return { lane: "retry", evidence: "refused", reason }
 }
 
@@ -301,7 +302,8 @@ function reset(reason: string): Verdict {
     return { lane: "overload", evidence: "reset", reason }
 }
 
-function slow(reason: string): Verdict {
+/** Something that a person or time must cure. */
+export function slow(reason: string): Verdict {
     return { lane: "slow", evidence: "refused", reason }
 }
 

@@ -4,7 +4,12 @@
 import * as ds from "@devicescript/core"
 import { Backoff, type Policy } from "../core/backoff"
 import { Connection, type Endpoint, type Port } from "../core/connection"
-import { connackVerdict311, type Verdict } from "../core/verdict"
+import {
+    connackVerdict311,
+    retry,
+    slow,
+    type SocketFault,
+} from "../core/verdict"
 import type { Line } from "../core/line"
 import { sizeOf } from "../mqtt/bytes"
 import { publishPacket } from "../mqtt/encode"
@@ -132,7 +137,6 @@ export class Client implements Port, SessionPort {
         dropped: 0,
         handlerErrors: 0,
     }
-    private readonly backoff: Backoff
     private readonly outbox: Outbox
     private mailbox: Post[] = []
     /** What `stop()` and `start()` ask for; in a row they come to at most one of each, in this order. */
@@ -163,8 +167,8 @@ export class Client implements Port, SessionPort {
     private listeners: StateListener[] = []
 
     constructor(options: ClientOptions) {
-        this.backoff = new Backoff(options.policy, deviceRandom())
-        this.connection = new Connection(options.endpoint, this.backoff, this)
+        const backoff = new Backoff(options.policy, deviceRandom())
+        this.connection = new Connection(options.endpoint, backoff, this)
         this.session = new Session(options.session, this)
         this.outbox = new Outbox(options.outboxEntries, options.outboxBytes)
         this.handlers = new Handlers(this.counters)
@@ -232,8 +236,7 @@ export class Client implements Port, SessionPort {
     private survive(e: unknown) {
         console.error(e as any)
         try {
-            const reason = "internal error"
-            this.connection.broken(ours(reason), ds.millis())
+            this.connection.broken(retry("internal error"), ds.millis())
         } catch (again) {
             this.close()
         }
@@ -278,21 +281,21 @@ export class Client implements Port, SessionPort {
     }
 
     private socketEvent(event: string, text: string) {
+        if (event === "open") this.socketOpened()
+        else this.socketFailed(event === "error" ? event : "closed", text)
+    }
+
+    private socketOpened() {
         const connection = this.connection
         this.postOfSocket(() => {
-            const nowMs = ds.millis()
-            if (event === "open") connection.opened(nowMs)
-            else if (event === "error")
-                connection.socketFailed("error", text, nowMs)
-            else connection.socketFailed("closed", text, nowMs)
+            connection.opened(ds.millis())
         })
     }
 
-    /** A native refused: that says nothing about the broker. */
-    private nativeFailed(text: string) {
+    private socketFailed(fault: SocketFault, text: string) {
         const connection = this.connection
         this.postOfSocket(() => {
-            connection.socketFailed("native", text, ds.millis())
+            connection.socketFailed(fault, text, ds.millis())
         })
     }
 
@@ -307,7 +310,7 @@ export class Client implements Port, SessionPort {
                 "input too fast",
                 1,
             )
-            this.nativeFailed("input too fast")
+            this.socketFailed("native", "input too fast")
             return
         }
         this.chunks++
@@ -489,7 +492,8 @@ export class Client implements Port, SessionPort {
     send(packet: Buffer): number {
         if (this.debugMs > 0) this.debug("out", packet[0] >> 4, packet.length)
         const code = socketWrite(packet)
-        if (code !== 0) this.nativeFailed(`socket write returned ${code}`)
+        if (code !== 0)
+            this.socketFailed("native", `socket write returned ${code}`)
         return code
     }
 
@@ -523,11 +527,7 @@ export class Client implements Port, SessionPort {
 
     /** Waiting cures no broken peer in a hurry: the slow lane, not the schedule. */
     violation(clause: string, reason: string) {
-        const verdict: Verdict = {
-            lane: "slow",
-            evidence: "refused",
-            reason: `${clause} ${reason}`,
-        }
+        const verdict = slow(`${clause} ${reason}`)
         this.connection.broken(verdict, ds.millis())
     }
 
@@ -698,11 +698,6 @@ function subscribed(state: SubscriptionState): Outcome {
         default:
             return "queued"
     }
-}
-
-/** Something on our side went wrong, which proves nothing about the broker. */
-function ours(reason: string): Verdict {
-    return { lane: "retry", evidence: "refused", reason }
 }
 
 /** The earlier of two due times, of which a negative one means never. */

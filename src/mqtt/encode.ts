@@ -4,6 +4,7 @@
 // What does not fit throws a RangeError that names the option, its value and its range. Topic names
 // and filters are not checked here beyond their length: the caller asks topic.ts once, when the
 // application hands them in, not at each (re)send.
+import { mustBe } from "../core/int"
 import { copy, sizeOf, textFault, utf8Bytes } from "./bytes"
 
 /** The most filters one SUBSCRIBE or UNSUBSCRIBE carries here; a longer SUBACK can't be an answer. */
@@ -35,11 +36,6 @@ export interface ConnectOptions {
 export interface Subscription {
     filter: string
     qos: 0 | 1
-}
-
-function mustBe(what: string, value: number, min: number, max: number) {
-    if (!(value >= min && value <= max) || (value | 0) !== value)
-        throw new RangeError(`${what} is ${value}: must be ${min}..${max}`)
 }
 
 /** Allocates a packet with its fixed header; the body starts at `length - bodyBytes` (2.2.3). */

@@ -13,6 +13,7 @@
 // violations here. Taking such a message as QoS 1 would deliver it twice. One way to meet them is a
 // session kept at the broker from other firmware with the same client id: connect once with
 // cleanSession to clear it.
+import { mustBe } from "../core/int"
 import { copy, copyOf, readText, wholeCharacters } from "./bytes"
 import { MAX_FILTERS } from "./encode"
 import { Frame, Framer } from "./framing"
@@ -113,8 +114,7 @@ export class Parser {
             maxPacketBytes === undefined
                 ? DEFAULT_MAX_PACKET_BYTES
                 : maxPacketBytes
-        if (!(max >= 16 && max <= 65535) || (max | 0) !== max)
-            throw new RangeError(`maxPacketBytes is ${max}: must be 16..65535`)
+        mustBe("maxPacketBytes", max, 16, 65535)
         this.framer = new Framer(max)
     }
 

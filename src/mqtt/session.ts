@@ -193,9 +193,8 @@ export class Session {
 
     /** Drops a subscription; nothing is delivered to it any more. */
     unsubscribe(subscription: Subscription, nowMs: number) {
-        const at = this.subscriptions.indexOf(subscription)
-        if (at < 0) return this.port.unsubscribed(subscription)
-        removeAt(this.subscriptions, at)
+        if (!this.forget(subscription))
+            return this.port.unsubscribed(subscription)
         const { state } = subscription
         subscription.state = "dropped"
         // Whoever waits for it to be granted must not wait for ever.
@@ -209,10 +208,11 @@ export class Session {
         this.send(unsubscribePacket(packetId, [subscription.filter]), nowMs)
     }
 
-    /** Takes a subscription out without a word to the broker, which refused it. */
-    forget(subscription: Subscription) {
+    /** Takes a subscription out without a word to the broker; false when it is not there. */
+    forget(subscription: Subscription): boolean {
         const at = this.subscriptions.indexOf(subscription)
         if (at >= 0) removeAt(this.subscriptions, at)
+        return at >= 0
     }
 
     private wants(filter: string): boolean {
@@ -234,13 +234,11 @@ export class Session {
             return this.port.violation("MQTT-3.2.0-1", "first was not CONNACK")
         switch (packet.type) {
             case "publish":
-                if (packet.qos === 1)
-                    this.send(pubackPacket(packet.packetId), nowMs)
+                this.acknowledge(packet.qos, packet.packetId, nowMs)
                 this.dispatch(packet)
                 return
             case "oversize":
-                if (packet.qos === 1)
-                    this.send(pubackPacket(packet.packetId), nowMs)
+                this.acknowledge(packet.qos, packet.packetId, nowMs)
                 this.port.skipped(packet.topic, packet.packetBytes)
                 return
             case "suback":
@@ -261,6 +259,10 @@ export class Session {
         if (what === undefined) return
         const { topic, payload, retain } = what
         this.send(publishPacket(topic, payload, 0, retain, 0, false), nowMs)
+    }
+
+    private acknowledge(qos: number, packetId: number, nowMs: number) {
+        if (qos === 1) this.send(pubackPacket(packetId), nowMs)
     }
 
     private dispatch(message: Publish) {

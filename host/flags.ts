@@ -1,0 +1,30 @@
+// The command line of a tool that takes its arguments and its output as parameters, for tests.
+import type { Command, OptionValues } from "commander"
+
+/**
+ * Reads the flags a command has been told of.
+ * @param args what follows the script's name
+ * @param print where help (`isError` false) and complaints go
+ * @returns the flags given, or the exit code when there is nothing to run: 0 after help, 2 for a bad flag
+ */
+export function readFlags(
+    command: Command,
+    args: string[],
+    print: (text: string, isError: boolean) => void,
+): OptionValues | number {
+    command
+        .helpOption("-h, --help", "show this help")
+        .exitOverride()
+        .configureOutput({
+            writeOut: text => print(text, false),
+            writeErr: text => print(text, true),
+        })
+    try {
+        command.parse(args, { from: "user" })
+    } catch (e) {
+        const { exitCode } = e as { exitCode?: number }
+        if (exitCode === undefined) throw e
+        return exitCode === 0 ? 0 : 2
+    }
+    return command.opts()
+}
