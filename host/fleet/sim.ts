@@ -106,6 +106,11 @@ export class FleetSim {
         }
     }
 
+    /** Simulated so far. */
+    get timeMs() {
+        return this.calendar.time
+    }
+
     /** Devices that are back. */
     get recoveredDevices() {
         return this.recovered

@@ -1,0 +1,153 @@
+// `npm run fleet -- run`: one outage of one fleet under several policies. Flags in, results out.
+import { Command, InvalidArgumentError } from "commander"
+import { readFlags } from "../flags"
+import type { BrokerKind } from "./broker"
+import { compare, type Comparison } from "./compare"
+import { preset, presetNames } from "./presets"
+import { jsonOf, textOf } from "./results"
+import type { Scenario } from "./sim"
+import { decimal, INTERRUPTED, whole, type Io, type Tool } from "./tool"
+
+export interface RunOptions {
+    scenario: Scenario
+    /** Names of presets. */
+    policies: string[]
+    patienceMs: number
+    margin: number
+    json: boolean
+}
+
+const HELP = `
+Policies: ${presetNames().join(", ")}.
+The strategies named -60s have a cap of 60 s; the others are what the clients of that name do.
+Brokers: queue serves first come, first served; busy refuses when 2 s of service are queued;
+fragile dies when more than 5 s are queued for 1 s, and is away for 10 s.
+
+Exit codes: 0 done; 2 a flag can't be used; 130 Ctrl-C, after printing what is known.
+
+Examples:
+  npm run fleet -- run --devices 10000 --rate 100
+  npm run fleet -- run --devices 1000000 --rate 1000 --policy adaptive,fitted --json`
+
+const BROKERS: BrokerKind[] = ["queue", "busy", "fragile"]
+
+function broker(text: string): string {
+    if (!BROKERS.includes(text as BrokerKind))
+        throw new InvalidArgumentError(`Allowed: ${BROKERS.join(", ")}.`)
+    return text
+}
+
+function policies(text: string): string[] {
+    if (text === "all") return presetNames()
+    const names = [...new Set(text.split(","))]
+    const unknown = names.find(name => !presetNames().includes(name))
+    if (unknown !== undefined)
+        throw new InvalidArgumentError(
+            `Unknown: ${unknown || "(empty)"}. Allowed: all, or of ${presetNames().join(", ")}, with commas between.`,
+        )
+    return names
+}
+
+/**
+ * Reads the flags.
+ * @returns the options, or the exit code when there is nothing to run
+ */
+export function readRunOptions(args: string[], io: Io): RunOptions | number {
+    const command = new Command("npm run fleet -- run")
+        .description("Simulates one outage of one fleet under each policy.")
+        .option("--devices <n>", "in the fleet", whole(1, 5_000_000), 1000)
+        .option(
+            "--rate <c>",
+            "connections the broker completes a second",
+            decimal(0.01, 1e6),
+            100,
+        )
+        .option(
+            "--backlog <s>",
+            "seconds of service it queues; what comes then is dropped",
+            decimal(0.01, 3600),
+            20,
+        )
+        .option(
+            "--patience <s>",
+            "a device waits so long for CONNACK at first",
+            decimal(0.1, 600),
+            10,
+        )
+        .option(
+            "--outage <s>",
+            "the broker is away so long",
+            decimal(0, 86_400),
+            60,
+        )
+        .option("--silent", "while away it does not even refuse")
+        .option("--power-on", "no outage: all are switched on together")
+        .option("--policy <names>", "which, or all", policies, presetNames())
+        .option(
+            "--margin <m>",
+            "fitted spreads over m devices/rate",
+            decimal(1, 100),
+            1.25,
+        )
+        .option("--broker <kind>", "queue, busy or fragile", broker, "queue")
+        .option(
+            "--watch <s>",
+            "after the outage (default: 10 devices/rate, at least 3600)",
+            decimal(1, 1e6),
+        )
+        .option("--seed <n>", "of all draws", whole(0, 0x7fffffff), 1)
+        .option("--json", "print the result as one JSON object")
+        .addHelpText("after", HELP)
+        .showHelpAfterError("(npm run fleet -- run --help lists the flags)")
+        .allowExcessArguments(false)
+    const given = readFlags(command, args, (text, isError) =>
+        (isError ? io.err : io.out)(text),
+    )
+    if (typeof given === "number") return given
+    const { devices, rate } = given
+    return {
+        scenario: {
+            devices,
+            rate,
+            backlogS: given.backlog,
+            broker: given.broker,
+            outageS: given.outage,
+            silent: given.silent === true,
+            powerOn: given.powerOn === true,
+            seed: given.seed,
+            limitS: given.watch ?? Math.max(3600, (10 * devices) / rate),
+        },
+        policies: given.policy,
+        patienceMs: Math.round(given.patience * 1000),
+        margin: given.margin,
+        json: given.json === true,
+    }
+}
+
+/** Runs every policy of the options; stops early when asked to. */
+export async function runAll(options: RunOptions, io: Io): Promise<Comparison> {
+    const { scenario, patienceMs, margin } = options
+    const { devices, rate } = scenario
+    const fleet = { devices, rate, patienceMs, margin }
+    return compare(
+        scenario,
+        options.policies.map(name => ({ name, make: preset(name, fleet)! })),
+        io,
+    )
+}
+
+export const runTool: Tool = {
+    name: "run",
+    summary: "simulate one outage under several policies",
+    async run(args, io) {
+        const options = readRunOptions(args, io)
+        if (typeof options === "number") return options
+        const comparison = await runAll(options, io)
+        io.out(
+            options.json
+                ? JSON.stringify(jsonOf(comparison)) + "\n"
+                : textOf(comparison) + "\n",
+        )
+        return comparison.interrupted ? INTERRUPTED : 0
+    },
+}

@@ -1,0 +1,102 @@
+// What came of a comparison, as JSON for programs and as a table for people.
+import type { Comparison } from "./compare"
+import type { Result } from "./sim"
+
+/** Times in seconds from the broker's return; null for never. */
+export interface ResultJson {
+    name: string
+    recovered: number
+    p50: number | null
+    p99: number | null
+    last: number | null
+    /** p99 over limitSeconds. */
+    ratio: number | null
+    attemptsPerDevice: number
+    wasted: number
+    peakPerSecond: number
+    brokerDeaths: number
+}
+
+export interface ComparisonJson {
+    /** No policy is faster than this: devices / rate. */
+    limitSeconds: number
+    seed: number
+    policies: ResultJson[]
+    /** Only when Ctrl-C came before the end: the last policy's figures are of an unfinished run. */
+    interrupted?: true
+}
+
+export function jsonOf(comparison: Comparison): ComparisonJson {
+    const { scenario, results, interrupted } = comparison
+    return {
+        limitSeconds: scenario.devices / scenario.rate,
+        seed: scenario.seed,
+        policies: results.map(resultJson),
+        ...(interrupted ? { interrupted: true } : {}),
+    }
+}
+
+function resultJson(r: Result): ResultJson {
+    return {
+        name: r.name,
+        recovered: r.recovered,
+        p50: finite(r.p50),
+        p99: finite(r.p99),
+        last: finite(r.last),
+        ratio: finite(r.ratio),
+        attemptsPerDevice: r.attemptsPerDevice,
+        wasted: r.wasted,
+        peakPerSecond: r.peakPerSecond,
+        brokerDeaths: r.brokerDeaths,
+    }
+}
+
+function finite(value: number): number | null {
+    return Number.isFinite(value) ? value : null
+}
+
+const COLUMNS: [string, (r: Result) => string][] = [
+    ["policy", r => r.name],
+    ["back", r => String(r.recovered)],
+    ["p50 s", r => seconds(r.p50)],
+    ["p99 s", r => seconds(r.p99)],
+    ["last s", r => seconds(r.last)],
+    ["x limit", r => (r.ratio === Infinity ? "never" : r.ratio.toFixed(2))],
+    ["attempts each", r => r.attemptsPerDevice.toFixed(1)],
+    ["wasted", r => String(r.wasted)],
+    ["peak /s", r => String(r.peakPerSecond)],
+    ["deaths", r => String(r.brokerDeaths)],
+]
+
+export function seconds(value: number): string {
+    if (!Number.isFinite(value)) return "never"
+    return value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)
+}
+
+/** A table with a line of words above it. */
+export function textOf({ scenario, results, interrupted }: Comparison) {
+    const rows = [
+        COLUMNS.map(([title]) => title),
+        ...results.map(r => COLUMNS.map(([, text]) => text(r))),
+    ]
+    const widths = COLUMNS.map((_, c) =>
+        Math.max(...rows.map(row => row[c].length)),
+    )
+    const table = rows.map(row =>
+        row
+            .map((cell, c) =>
+                c === 0 ? cell.padEnd(widths[c]) : cell.padStart(widths[c]),
+            )
+            .join("  "),
+    )
+    const { devices, rate, seed, outageS, silent, powerOn } = scenario
+    const what = powerOn
+        ? "all switched on together"
+        : `${outageS} s outage, ${silent ? "silent" : "refused"}`
+    return [
+        `${devices} devices, ${rate} connections/s (${scenario.broker}), ${what}, seed ${seed}: ` +
+            `nobody can be faster than ${seconds(devices / rate)} s`,
+        ...table,
+        ...(interrupted ? ["interrupted: the last line is unfinished"] : []),
+    ].join("\n")
+}
