@@ -1,10 +1,11 @@
 // `npm run fleet -- run`: one outage of one fleet under several policies. Flags in, results out.
-import { Command, InvalidArgumentError } from "commander"
+import { Command, InvalidArgumentError, type OptionValues } from "commander"
 import { readFlags } from "../flags"
-import type { BrokerKind } from "./broker"
 import { compare, type Comparison } from "./compare"
 import { preset, presetNames } from "./presets"
 import { jsonOf, textOf } from "./results"
+import { ROW_SIZES, ROW_STRATEGIES, type RowStrategy } from "./row"
+import { compareRows, rowJsonOf, rowTextOf } from "./row-results"
 import type { Scenario } from "./sim"
 import { decimal, INTERRUPTED, whole, type Io, type Tool } from "./tool"
 
@@ -17,45 +18,64 @@ export interface RunOptions {
     json: boolean
 }
 
+/** `--broker row` is another simulation altogether. */
+export interface RowOptions {
+    sizes: number[]
+    strategies: RowStrategy[]
+    seed: number
+    json: boolean
+}
+
 const HELP = `
 Policies: ${presetNames().join(", ")}.
 The strategies named -60s have a cap of 60 s; the others are what the clients of that name do.
 Brokers: queue serves first come, first served; busy refuses when 2 s of service are queued;
-fragile dies when more than 5 s are queued for 1 s, and is away for 10 s.
+fragile dies when more than 5 s are queued for 1 s, and is away for 10 s. row is no broker: it is
+the simulation of "Exponential Backoff and Jitter" (AWS), 100 runs, for which only --devices (default:
+10 to 190), --seed and --policy (of ${ROW_STRATEGIES.join(", ")}) count.
 
 Exit codes: 0 done; 2 a flag can't be used; 130 Ctrl-C, after printing what is known.
 
 Examples:
   npm run fleet -- run --devices 10000 --rate 100
-  npm run fleet -- run --devices 1000000 --rate 1000 --policy adaptive,fitted --json`
+  npm run fleet -- run --devices 1000000 --rate 1000 --policy adaptive,fitted --json
+  npm run fleet -- run --broker row`
 
-const BROKERS: BrokerKind[] = ["queue", "busy", "fragile"]
+const BROKERS = ["queue", "busy", "fragile", "row"]
 
 function broker(text: string): string {
-    if (!BROKERS.includes(text as BrokerKind))
+    if (!BROKERS.includes(text))
         throw new InvalidArgumentError(`Allowed: ${BROKERS.join(", ")}.`)
     return text
 }
 
-function policies(text: string): string[] {
-    if (text === "all") return presetNames()
-    const names = [...new Set(text.split(","))]
-    const unknown = names.find(name => !presetNames().includes(name))
-    if (unknown !== undefined)
-        throw new InvalidArgumentError(
-            `Unknown: ${unknown || "(empty)"}. Allowed: all, or of ${presetNames().join(", ")}, with commas between.`,
-        )
-    return names
+/** The names in a list, each of those allowed. */
+function names(flag: string, text: string, allowed: readonly string[]) {
+    if (text === "all") return [...allowed]
+    const list = [...new Set(text.split(","))]
+    const unknown = list.find(name => !allowed.includes(name))
+    if (unknown === undefined) return list
+    throw new InvalidArgumentError(
+        `error: option '${flag}' argument '${text}' is invalid. ${unknown || "An empty name"} is unknown. ` +
+            `Allowed: all, or of ${allowed.join(", ")}, with commas between.`,
+    )
 }
 
 /**
  * Reads the flags.
  * @returns the options, or the exit code when there is nothing to run
  */
-export function readRunOptions(args: string[], io: Io): RunOptions | number {
+export function readRunOptions(
+    args: string[],
+    io: Io,
+): RunOptions | RowOptions | number {
     const command = new Command("npm run fleet -- run")
         .description("Simulates one outage of one fleet under each policy.")
-        .option("--devices <n>", "in the fleet", whole(1, 5_000_000), 1000)
+        .option(
+            "--devices <n>",
+            "in the fleet (default: 1000)",
+            whole(1, 5_000_000),
+        )
         .option(
             "--rate <c>",
             "connections the broker completes a second",
@@ -70,7 +90,7 @@ export function readRunOptions(args: string[], io: Io): RunOptions | number {
         )
         .option(
             "--patience <s>",
-            "a device waits so long for CONNACK at first",
+            "a device waits so long for TCP, and for CONNACK at first",
             decimal(0.1, 600),
             10,
         )
@@ -82,14 +102,14 @@ export function readRunOptions(args: string[], io: Io): RunOptions | number {
         )
         .option("--silent", "while away it does not even refuse")
         .option("--power-on", "no outage: all are switched on together")
-        .option("--policy <names>", "which, or all", policies, presetNames())
+        .option("--policy <names>", "which, with commas between", "all")
         .option(
             "--margin <m>",
             "fitted spreads over m devices/rate",
             decimal(1, 100),
             1.25,
         )
-        .option("--broker <kind>", "queue, busy or fragile", broker, "queue")
+        .option("--broker <kind>", BROKERS.join(", "), broker, "queue")
         .option(
             "--watch <s>",
             "after the outage (default: 10 devices/rate, at least 3600)",
@@ -104,7 +124,33 @@ export function readRunOptions(args: string[], io: Io): RunOptions | number {
         (isError ? io.err : io.out)(text),
     )
     if (typeof given === "number") return given
-    const { devices, rate } = given
+    try {
+        return given.broker === "row" ? rowOptions(given) : options(given)
+    } catch (e) {
+        if (!(e instanceof InvalidArgumentError)) throw e
+        io.err(`${e.message}\n(npm run fleet -- run --help lists the flags)\n`)
+        return 2
+    }
+}
+
+const MAX_ROW_CLIENTS = 10_000
+
+function rowOptions(given: OptionValues): RowOptions {
+    const { devices, policy, seed, json } = given
+    if (devices > MAX_ROW_CLIENTS)
+        throw new InvalidArgumentError(
+            `error: option '--devices' argument '${devices}' is invalid. Allowed with --broker row: 1 to ${MAX_ROW_CLIENTS}.`,
+        )
+    return {
+        sizes: devices === undefined ? ROW_SIZES : [devices],
+        strategies: names("--policy", policy, ROW_STRATEGIES) as RowStrategy[],
+        seed,
+        json: json === true,
+    }
+}
+
+function options(given: OptionValues): RunOptions {
+    const { devices = 1000, rate } = given
     return {
         scenario: {
             devices,
@@ -117,7 +163,7 @@ export function readRunOptions(args: string[], io: Io): RunOptions | number {
             seed: given.seed,
             limitS: given.watch ?? Math.max(3600, (10 * devices) / rate),
         },
-        policies: given.policy,
+        policies: names("--policy", given.policy, presetNames()),
         patienceMs: Math.round(given.patience * 1000),
         margin: given.margin,
         json: given.json === true,
@@ -142,6 +188,7 @@ export const runTool: Tool = {
     async run(args, io) {
         const options = readRunOptions(args, io)
         if (typeof options === "number") return options
+        if ("sizes" in options) return runRows(options, io)
         const comparison = await runAll(options, io)
         io.out(
             options.json
@@ -150,4 +197,14 @@ export const runTool: Tool = {
         )
         return comparison.interrupted ? INTERRUPTED : 0
     },
+}
+
+async function runRows(options: RowOptions, io: Io): Promise<number> {
+    const rows = await compareRows(options, io)
+    io.out(
+        options.json
+            ? JSON.stringify(rowJsonOf(rows)) + "\n"
+            : rowTextOf(rows) + "\n",
+    )
+    return rows.interrupted ? INTERRUPTED : 0
 }

@@ -33,7 +33,7 @@ export async function compare(
             await setImmediate()
             if (io.stopped()) break
             const part = Math.max(
-                sim.recoveredDevices / scenario.devices,
+                sim.servedDevices / scenario.devices,
                 sim.timeMs / endMs,
             )
             const done = (i + part) / contenders.length
@@ -41,7 +41,7 @@ export async function compare(
                 ((performance.now() - startMs) * (1 / done - 1)) / 1000
             io.status(
                 `${name} (${i + 1} of ${contenders.length}): ${Math.round(sim.timeMs / 1000)} s simulated, ` +
-                    `${sim.recoveredDevices} of ${scenario.devices} back; about ${Math.ceil(leftS)} s left`,
+                    `${sim.servedDevices} of ${scenario.devices} back; about ${Math.ceil(leftS)} s left`,
             )
         }
         results.push(sim.result())

@@ -1,6 +1,6 @@
 // What came of a comparison, as JSON for programs and as a table for people.
 import type { Comparison } from "./compare"
-import type { Result } from "./sim"
+import type { Result, Scenario } from "./sim"
 
 /** Times in seconds from the broker's return; null for never. */
 export interface ResultJson {
@@ -73,30 +73,40 @@ export function seconds(value: number): string {
     return value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)
 }
 
-/** A table with a line of words above it. */
-export function textOf({ scenario, results, interrupted }: Comparison) {
-    const rows = [
-        COLUMNS.map(([title]) => title),
-        ...results.map(r => COLUMNS.map(([, text]) => text(r))),
-    ]
-    const widths = COLUMNS.map((_, c) =>
+/** Columns of text, the first to the left, the others to the right. */
+export function tableText(rows: string[][]): string[] {
+    const widths = rows[0].map((_, c) =>
         Math.max(...rows.map(row => row[c].length)),
     )
-    const table = rows.map(row =>
+    return rows.map(row =>
         row
             .map((cell, c) =>
                 c === 0 ? cell.padEnd(widths[c]) : cell.padStart(widths[c]),
             )
             .join("  "),
     )
+}
+
+/** What was simulated, in a line. */
+export function scenarioText(scenario: Scenario): string {
     const { devices, rate, seed, outageS, silent, powerOn } = scenario
     const what = powerOn
         ? "all switched on together"
         : `${outageS} s outage, ${silent ? "silent" : "refused"}`
+    return (
+        `${devices} devices, ${rate} connections/s (${scenario.broker}, backlog ${scenario.backlogS} s), ` +
+        `${what}, seed ${seed}: nobody can be faster than ${seconds(devices / rate)} s`
+    )
+}
+
+/** A table with a line of words above it. */
+export function textOf({ scenario, results, interrupted }: Comparison) {
     return [
-        `${devices} devices, ${rate} connections/s (${scenario.broker}), ${what}, seed ${seed}: ` +
-            `nobody can be faster than ${seconds(devices / rate)} s`,
-        ...table,
+        scenarioText(scenario),
+        ...tableText([
+            COLUMNS.map(([title]) => title),
+            ...results.map(r => COLUMNS.map(([, text]) => text(r))),
+        ]),
         ...(interrupted ? ["interrupted: the last line is unfinished"] : []),
     ].join("\n")
 }

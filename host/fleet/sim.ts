@@ -1,11 +1,11 @@
-// One outage of one fleet, as a discrete-event simulation. A device has one event at a time: its
-// next attempt, or the end of the one under way. What happens at the broker is decided when an
-// attempt arrives, so an attempt costs two events at most.
+// One outage of one fleet, as a discrete-event simulation. What comes of an attempt is decided when it
+// arrives at the broker, so an attempt is one event: the next is the attempt after it. Only where a broker
+// may die meanwhile (`fragile`) the end of an attempt is an event of its own.
 import { Sfc32 } from "../../src/core/random"
 import type { Evidence } from "../../src/core/verdict"
 import { DEAD_MS, SimBroker, type BrokerKind } from "./broker"
 import { Calendar } from "./calendar"
-import type { PolicyMaker } from "./policy"
+import type { FleetPolicy, PolicyMaker } from "./policy"
 
 /** What happens to the fleet. */
 export interface Scenario {
@@ -50,60 +50,60 @@ const NOTICE_MS = 500
 /** From SYN to RST. */
 const REFUSED_MS = 20
 
+/** What a device's event in the calendar is. */
 const enum Stage {
-    idle,
+    /** No event: connected, or gave up. */
+    none,
     attempt,
-    refused,
-    silent,
-    stalled,
-    busy,
-    reset,
+    /** CONNACK, when no death of the broker prevents it. */
     served,
-    done,
-    gaveUp,
-}
-
-const EVIDENCE: Partial<Record<Stage, Evidence>> = {
-    [Stage.refused]: "refused",
-    [Stage.silent]: "silent",
-    [Stage.stalled]: "stalled",
-    [Stage.busy]: "busy",
-    [Stage.reset]: "reset",
+    /** The end of its patience, when no death of the broker prevents it. */
+    stalled,
 }
 
 export class FleetSim {
     private readonly calendar: Calendar
     private readonly stage: Uint8Array
+    /** When CONNACK came or, without deaths, will come; Infinity: not yet. */
     private readonly doneMs: Float64Array
+    /** When the attempt under way began; only where a broker may die. */
+    private readonly beganMs: Float64Array
     private readonly broker: SimBroker
-    private readonly policy
+    private readonly policy: FleetPolicy
     private readonly random: Sfc32
     private readonly backMs: number
+    private readonly limitMs: number
+    private readonly mayDie: boolean
     /** Until when a broker that died is away. */
     private deadUntilMs = 0
     private attempts = 0
     private wasted = 0
-    private recovered = 0
+    private served = 0
     private attemptsBySecond: number[] = []
 
     constructor(
         private readonly scenario: Scenario,
         make: PolicyMaker,
     ) {
-        const { devices, seed, rate, backlogS, broker } = scenario
+        const { devices, seed, rate, backlogS, broker, powerOn } = scenario
+        this.mayDie = broker === "fragile"
         this.random = new Sfc32(seed, seed >>> 8, 7, 1)
         this.policy = make(devices, this.random)
-        this.calendar = new Calendar(devices)
+        this.calendar = new Calendar(devices, new Sfc32(seed, 0, 0, 2))
         this.stage = new Uint8Array(devices)
         this.doneMs = new Float64Array(devices).fill(Infinity)
+        this.beganMs = new Float64Array(this.mayDie ? devices : 0)
         this.broker = new SimBroker({ kind: broker, rate, backlogS })
-        this.backMs = scenario.powerOn ? 0 : scenario.outageS * 1000
+        this.backMs = powerOn ? 0 : scenario.outageS * 1000
+        this.limitMs = this.backMs + scenario.limitS * 1000
         for (let i = 0; i < devices; ++i) {
-            const noticeMs = scenario.powerOn
-                ? 0
-                : ((this.random.next() >>> 0) / 2 ** 32) * NOTICE_MS
-            this.plan(i, noticeMs, this.policy.first(i))
+            if (powerOn) this.plan(i, 0, this.policy.started(i))
+            else this.plan(i, this.noticeMs(), this.policy.lost(i))
         }
+    }
+
+    private noticeMs() {
+        return ((this.random.next() >>> 0) / 2 ** 32) * NOTICE_MS
     }
 
     /** Simulated so far. */
@@ -111,45 +111,37 @@ export class FleetSim {
         return this.calendar.time
     }
 
-    /** Devices that are back. */
-    get recoveredDevices() {
-        return this.recovered
+    /** Devices that have a CONNACK, or are about to. */
+    get servedDevices() {
+        return this.served
     }
 
     /** Runs for at most `forMs` of simulated time; false when there is no more to come. */
     run(forMs: number): boolean {
-        const limitMs = this.backMs + this.scenario.limitS * 1000
-        const untilMs = Math.min(this.calendar.time + forMs, limitMs)
+        const untilMs = Math.min(this.calendar.time + forMs, this.limitMs)
         let device = this.calendar.take(untilMs)
         while (device >= 0) {
             this.event(device, this.calendar.time)
             device = this.calendar.take(untilMs)
         }
-        return this.calendar.size > 0 && this.calendar.time < limitMs
+        return this.calendar.size > 0 && this.calendar.time < this.limitMs
     }
 
     private plan(device: number, fromMs: number, waitMs: number) {
         if (waitMs < 0) {
-            this.stage[device] = Stage.gaveUp
+            this.stage[device] = Stage.none
             return
         }
         this.stage[device] = Stage.attempt
-        this.calendar.set(device, fromMs + waitMs)
+        this.calendar.add(device, fromMs + waitMs)
     }
 
     private event(device: number, nowMs: number) {
         const stage: Stage = this.stage[device]
-        if (stage === Stage.attempt) return this.attempt(device, nowMs)
-        if (stage === Stage.served) {
-            this.stage[device] = Stage.done
-            this.doneMs[device] = nowMs
-            this.recovered++
-            return
-        }
-        const evidence = EVIDENCE[stage]
-        if (!evidence) return
-        const waitMs = this.policy.failed(device, evidence, nowMs)
-        this.plan(device, nowMs, waitMs)
+        if (stage === Stage.attempt) this.attempt(device, nowMs)
+        else if (stage === Stage.served) this.accept(device, nowMs)
+        else if (stage === Stage.stalled)
+            this.fail(device, "stalled", nowMs, nowMs - this.beganMs[device])
     }
 
     private attempt(device: number, nowMs: number) {
@@ -157,49 +149,69 @@ export class FleetSim {
         this.count(nowMs)
         if (nowMs < this.backMs || nowMs < this.deadUntilMs) {
             const silent = this.scenario.silent && nowMs < this.backMs
-            if (silent)
-                this.end(device, Stage.silent, nowMs + this.dial(device))
-            else this.end(device, Stage.refused, nowMs + REFUSED_MS)
+            if (silent) this.unanswered(device, nowMs)
+            else this.fail(device, "refused", nowMs + REFUSED_MS, REFUSED_MS)
             return
         }
         const answer = this.broker.arrive(nowMs)
-        if (answer === "dropped")
-            this.end(device, Stage.silent, nowMs + this.dial(device))
+        if (answer === "dropped") this.unanswered(device, nowMs)
         else if (answer === "busy")
-            this.end(device, Stage.busy, nowMs + REFUSED_MS)
-        else {
-            const patienceMs = this.policy.connackMs(device)
-            if (answer <= patienceMs)
-                this.end(device, Stage.served, nowMs + answer)
-            else {
-                this.wasted++
-                this.end(device, Stage.stalled, nowMs + patienceMs)
-            }
-        }
-        if (this.broker.dies(nowMs)) this.die(nowMs)
+            this.fail(device, "busy", nowMs + REFUSED_MS, REFUSED_MS)
+        else this.queued(device, nowMs, answer)
+        if (this.mayDie && this.broker.dies(nowMs)) this.die(nowMs)
     }
 
-    private end(device: number, stage: Stage, atMs: number) {
-        this.stage[device] = stage
-        this.calendar.set(device, atMs)
+    private unanswered(device: number, nowMs: number) {
+        const waitedMs = this.policy.dialMs(device)
+        this.fail(device, "silent", nowMs + waitedMs, waitedMs)
     }
 
-    private dial(device: number) {
-        return this.policy.dialMs(device)
+    /** The broker will complete the connection after `answerMs`, for whoever is still there. */
+    private queued(device: number, nowMs: number, answerMs: number) {
+        const patienceMs = this.policy.connackMs(device)
+        const inTime = answerMs <= patienceMs
+        if (!inTime) this.wasted++
+        if (this.mayDie) {
+            this.beganMs[device] = nowMs
+            this.stage[device] = inTime ? Stage.served : Stage.stalled
+            this.calendar.add(device, nowMs + Math.min(answerMs, patienceMs))
+        } else if (inTime) this.accept(device, nowMs + answerMs)
+        else this.fail(device, "stalled", nowMs + patienceMs, patienceMs)
+    }
+
+    private accept(device: number, atMs: number) {
+        this.stage[device] = Stage.none
+        this.doneMs[device] = atMs
+        this.served++
+        this.policy.accepted(device, atMs)
+    }
+
+    private fail(
+        device: number,
+        evidence: Evidence,
+        atMs: number,
+        attemptMs: number,
+    ) {
+        this.plan(device, atMs, this.policy.failed(device, evidence, attemptMs))
     }
 
     /** The broker dies: whoever it served, or has in its queue, is thrown out. */
     private die(nowMs: number) {
         this.deadUntilMs = nowMs + DEAD_MS
-        for (let i = 0; i < this.stage.length; ++i) {
-            const stage: Stage = this.stage[i]
-            if (stage === Stage.done) {
-                this.recovered--
-                this.doneMs[i] = Infinity
-                this.plan(i, nowMs, this.policy.first(i))
-            } else if (stage === Stage.served || stage === Stage.stalled)
-                this.end(i, Stage.reset, nowMs)
-        }
+        const { policy, stage, doneMs } = this
+        this.calendar.moveAll(device => {
+            let waitMs: number
+            if (doneMs[device] !== Infinity) {
+                this.served--
+                doneMs[device] = Infinity
+                waitMs = this.noticeMs() + policy.cut(device, nowMs)
+            } else if (stage[device] > Stage.attempt) {
+                const attemptMs = nowMs - this.beganMs[device]
+                waitMs = policy.failed(device, "reset", attemptMs)
+            } else return undefined
+            stage[device] = waitMs < 0 ? Stage.none : Stage.attempt
+            return waitMs < 0 ? undefined : nowMs + waitMs
+        })
     }
 
     private count(nowMs: number) {
@@ -210,35 +222,50 @@ export class FleetSim {
         counts[second]++
     }
 
+    /** What is known by now. */
     result(): Result {
         const { devices, rate } = this.scenario
+        const { backMs, attemptsBySecond } = this
+        // A CONNACK that is still to come counts only when there is nothing else to wait for.
+        const knownMs =
+            this.calendar.size === 0
+                ? this.limitMs
+                : Math.min(this.calendar.time, this.limitMs)
         const times = this.doneMs
-            .map(ms => Math.max(0, ms - this.backMs) / 1000)
+            .map(ms => (ms > knownMs ? Infinity : Math.max(0, ms - backMs)))
             .sort()
-        const at = (part: number) =>
-            times[Math.min(devices - 1, Math.ceil(part * devices) - 1)]
-        const recoveredBySecond: number[] = []
-        for (const time of times) {
-            if (time === Infinity) break
-            while (recoveredBySecond.length <= time) recoveredBySecond.push(0)
-            recoveredBySecond[Math.floor(time)]++
-        }
+        const at = (part: number) => times[Math.ceil(part * devices) - 1] / 1000
+        const recovered = firstInfinite(times)
         return {
             name: this.policy.name,
-            recovered: this.recovered,
+            recovered,
             p50: at(0.5),
             p99: at(0.99),
             last: at(1),
             ratio: at(0.99) / (devices / rate),
             attemptsPerDevice: this.attempts / devices,
             wasted: this.wasted,
-            peakPerSecond: this.attemptsBySecond.reduce(
-                (a, b) => Math.max(a, b),
-                0,
-            ),
+            peakPerSecond: attemptsBySecond.reduce((a, b) => Math.max(a, b), 0),
             brokerDeaths: this.broker.deaths,
-            recoveredBySecond,
-            attemptsBySecond: this.attemptsBySecond,
+            recoveredBySecond: bySecond(times.subarray(0, recovered)),
+            attemptsBySecond,
         }
     }
+}
+
+/** How many of the sorted times are finite. */
+function firstInfinite(times: Float64Array): number {
+    const at = times.indexOf(Infinity)
+    return at < 0 ? times.length : at
+}
+
+/** How many of the sorted times, ms, fall into each second. */
+function bySecond(times: Float64Array): number[] {
+    const counts: number[] = []
+    for (const ms of times) {
+        const second = Math.floor(ms / 1000)
+        while (counts.length <= second) counts.push(0)
+        counts[second]++
+    }
+    return counts
 }
