@@ -1,7 +1,7 @@
 // One connection to the strict broker: packets in, answers out, every breach noted with its clause.
 import type { Broker } from "./broker"
 import type { Message, Session } from "./broker-session"
-import type { Ending, Peer } from "./link"
+import type { Peer } from "./link"
 import {
     describePacket,
     encode,
@@ -11,6 +11,7 @@ import {
     type PacketOf,
 } from "./mqtt-wire"
 import { filterFault, topicFault } from "./topic-faults"
+import type { Ending } from "./wire"
 
 /** A connection without CONNECT is closed after this long. */
 const CONNECT_WAIT_MS = 10_000

@@ -4,8 +4,9 @@
 // with its clause, and ends the connection as the standard asks.
 import { Client } from "./broker-client"
 import { Session, type Message } from "./broker-session"
-import type { Ending, Peer } from "./link"
+import type { Peer } from "./link"
 import type { World } from "./world"
+import type { Ending } from "./wire"
 
 /** Options of a Broker. */
 export interface BrokerOptions {

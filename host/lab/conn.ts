@@ -1,7 +1,8 @@
 // One connection to a scripted broker: what a test may do with it, and what the device sent.
-import type { Ending, Peer } from "./link"
+import type { Peer } from "./link"
 import { describePacket, encode, type Packet, type PacketOf } from "./mqtt-wire"
 import type { ScriptedBroker } from "./scripted-broker"
+import type { Ending } from "./wire"
 
 /** What a broker does with one connection. A hook left out is played politely. */
 export interface Play {

@@ -1,12 +1,13 @@
 // The faults, one small function each: `world.net.fault("broker:1883", refuse())` switches one on,
 // `.off()` on the result switches it off. They add up in the order they were switched on.
 // Percentages and jitter are drawn from the network's seed.
-import { HELD, LOST, type Fault, type Piece } from "./link"
+import type { Fault } from "./link"
+import { HELD, LOST, type Piece, type WireFault } from "./wire"
 
 // ---- dialling ----
 
 /** RST to every SYN: nobody listens. */
-export const refuse = (): Fault => () => ({
+export const refuse = (): WireFault => () => ({
     dial: () => ({ error: "connect ECONNREFUSED" }),
 })
 
@@ -71,31 +72,31 @@ export const lateClose =
 
 /** Slower: `ms` more one way, and up to `jitterMs` on top for every piece. */
 export const latency =
-    (ms: number, jitterMs = 0): Fault =>
-    link => {
+    (ms: number, jitterMs = 0): WireFault =>
+    wire => {
         const slow = (p: Piece) => [
-            { ...p, delayMs: p.delayMs + ms + link.random.below(jitterMs + 1) },
+            { ...p, delayMs: p.delayMs + ms + wire.random.below(jitterMs + 1) },
         ]
         return { toDevice: slow, toBroker: slow }
     }
 
 /** Every write arrives in pieces of 1 to `maxBytes` bytes, drawn anew each time, 1 ms apart. */
 export const split =
-    (maxBytes = 8): Fault =>
-    link => {
+    (maxBytes = 8): WireFault =>
+    wire => {
         const cut = (p: Piece) =>
-            inPieces(p, () => 1 + link.random.below(maxBytes), 1)
+            inPieces(p, () => 1 + wire.random.below(maxBytes), 1)
         return { toDevice: cut, toBroker: cut }
     }
 
 /** A slow trickle to the device: one byte every `everyMs`. */
 export const trickle =
-    (everyMs: number): Fault =>
-    link => {
+    (everyMs: number): WireFault =>
+    wire => {
         let freeMs = 0
         return {
             toDevice: p => {
-                const nowMs = link.view.net.clock.nowMs()
+                const nowMs = wire.nowMs()
                 const startMs = Math.max(freeMs - nowMs, 0)
                 const out = inPieces(
                     { ...p, delayMs: p.delayMs + startMs },
@@ -110,17 +111,17 @@ export const trickle =
 
 /** What the broker sends within `ms` arrives as one segment. */
 export const coalesce =
-    (ms: number): Fault =>
-    link => {
+    (ms: number): WireFault =>
+    wire => {
         let waiting: Uint8Array[] | undefined
         return {
             toDevice: p => {
                 if (!p.bytes) return [{ ...p, delayMs: p.delayMs + ms }]
                 if (!waiting) {
                     const all: Uint8Array[] = (waiting = [])
-                    link.after(ms, () => {
+                    wire.after(ms, () => {
                         waiting = undefined
-                        link.deliver(Buffer.concat(all))
+                        wire.deliver(Buffer.concat(all))
                     })
                 }
                 waiting.push(p.bytes)
@@ -132,35 +133,72 @@ export const coalesce =
 // ---- silence ----
 
 /** Half-open: what the broker sends is lost for good, the connection stays. */
-export const swallowToDevice = (): Fault => () => ({ toDevice: () => LOST })
+export const swallowToDevice = (): WireFault => () => ({ toDevice: () => LOST })
 
 /** Half-open: what the device sends is lost for good, the connection stays. */
-export const swallowToBroker = (): Fault => () => ({ toBroker: () => LOST })
+export const swallowToBroker = (): WireFault => () => ({ toBroker: () => LOST })
 
 /** Half-open both ways. */
-export const swallow = (): Fault => () => ({
+export const swallow = (): WireFault => () => ({
     toDevice: () => LOST,
     toBroker: () => LOST,
 })
 
 /** Nothing passes and nothing is lost: new SYNs vanish, open connections go on where they were once it is off. */
-export const partition = (): Fault => () => ({
+export const partition = (): WireFault => () => ({
     dial: () => "silence",
     toDevice: () => HELD,
     toBroker: () => HELD,
 })
 
+// ---- load ----
+
+/**
+ * A broker that completes only so many connections a second, the first that came first, those that have
+ * left meanwhile included. The others wait with TCP open and their CONNECT unread.
+ * @param backlog connections that may wait; for one more: its `overflow`
+ */
+export const admitPerSecond = (
+    perSecond: number,
+    backlog = Infinity,
+    overflow: "reset" | "silence" = "reset",
+): WireFault => {
+    let waiting = 0
+    let freeMs = 0
+    return wire => {
+        // One that was there before is served.
+        let admitted = true
+        return {
+            opened() {
+                admitted = false
+                if (waiting >= backlog) {
+                    if (overflow === "reset") wire.cut("reset")
+                    return
+                }
+                waiting++
+                freeMs = Math.max(freeMs, wire.nowMs()) + 1000 / perSecond
+                wire.after(freeMs - wire.nowMs(), () => {
+                    waiting--
+                    admitted = true
+                    wire.release()
+                })
+            },
+            toBroker: p => (admitted ? [p] : HELD),
+        }
+    }
+}
+
 // ---- ends ----
 
 /** RST `ms` after the connection is open. */
 export const resetAfter =
-    (ms: number): Fault =>
-    link => ({ opened: () => link.after(ms, () => link.cut("reset")) })
+    (ms: number): WireFault =>
+    wire => ({ opened: () => wire.after(ms, () => wire.cut("reset")) })
 
 /** FIN `ms` after the connection is open. */
 export const finAfter =
-    (ms: number): Fault =>
-    link => ({ opened: () => link.after(ms, () => link.cut("fin")) })
+    (ms: number): WireFault =>
+    wire => ({ opened: () => wire.after(ms, () => wire.cut("fin")) })
 
 /** RST after this many bytes to the device: they arrive, the rest does not. */
 export const resetAfterBytes = (bytes: number) => endAfterBytes(bytes, "reset")
@@ -169,8 +207,8 @@ export const resetAfterBytes = (bytes: number) => endAfterBytes(bytes, "reset")
 export const finAfterBytes = (bytes: number) => endAfterBytes(bytes, "fin")
 
 const endAfterBytes =
-    (bytes: number, end: "fin" | "reset"): Fault =>
-    link => {
+    (bytes: number, end: "fin" | "reset"): WireFault =>
+    wire => {
         let left = bytes
         return {
             toDevice: p => {
@@ -181,7 +219,7 @@ const endAfterBytes =
                 }
                 const last = { ...p, bytes: p.bytes.subarray(0, left) }
                 left = 0
-                link.after(0, () => link.cut(end))
+                wire.after(0, () => wire.cut(end))
                 return last.bytes.length ? [last] : []
             },
         }
@@ -189,15 +227,15 @@ const endAfterBytes =
 
 /** RST once the broker has got this many bytes from the device. */
 export const resetAfterBytesToBroker =
-    (bytes: number): Fault =>
-    link => {
+    (bytes: number): WireFault =>
+    wire => {
         let left = bytes
         return {
             toBroker: p => {
                 if (!p.bytes) return [p]
                 const last = { ...p, bytes: p.bytes.subarray(0, left) }
                 left -= last.bytes.length
-                if (left === 0) link.after(0, () => link.cut("reset"))
+                if (left === 0) wire.after(0, () => wire.cut("reset"))
                 return last.bytes.length ? [last] : []
             },
         }

@@ -4,48 +4,28 @@
 import { inChunks, type Socket, type SocketEvents } from "../vm/network"
 import type { NetworkView } from "./net"
 import type { LabRandom } from "./random"
+import {
+    Lane,
+    type Ending,
+    type Piece,
+    type Wire,
+    type WireHooks,
+} from "./wire"
 
-/** How a connection ends. */
-export type Ending = "fin" | "reset"
-
-/** What travels on a connection: bytes, or its end; `delayMs` comes on top of the latency. */
-export interface Piece {
-    bytes?: Uint8Array
-    end?: Ending
-    delayMs: number
-}
-
-/** A fault's answer for a piece: it waits until the fault is switched off. */
-export const HELD: Piece[] = []
-/** A fault's answer for a piece: it is gone, and so is all that follows in this direction. */
-export const LOST: Piece[] = []
-
-/** Where a fault may take hold of one connection. A hook left out changes nothing. */
-export interface Hooks {
+/** Where a fault may take hold of a connection of the lab: the device's natives are there too. */
+export interface Hooks extends WireHooks {
     /** False: `_socketOpen` throws `network not available` on the device. */
     isUp?(): boolean
     /** Runs inside the open native: a throw kills the VM; false makes the native fail unseen. */
     open?(): boolean | void
-    /** The dial's fate: an error the device is told, or silence for ever; undefined: it goes on. */
-    dial?(): { error: string; afterMs?: number } | "silence" | undefined
-    /** TCP is up, as the device sees it. */
-    opened?(): void
     /** The code the write native returns instead of sending. */
     write?(bytes: Uint8Array): number | undefined
-    toDevice?(piece: Piece): Piece[]
-    toBroker?(piece: Piece): Piece[]
     /** The device has closed its end. */
     closed?(): void
 }
 
-/** A kind of fault: makes the hooks for one connection, which may keep state there. */
+/** A kind of fault of the lab's connections; every WireFault is one. */
 export type Fault = (link: Link) => Hooks
-
-/** A fault that is switched on. */
-export interface ActiveFault {
-    /** Switches it off; what it held is delivered. */
-    off(): void
-}
 
 /** Whom a fault concerns: an address (`host:port`, `*` for all), and maybe only one device. */
 export interface Rule {
@@ -76,23 +56,12 @@ export type Listener = (peer: Peer) => void
 /** Told of everything that the network does; for logs. */
 export type Tap = (device: string, what: string, bytes?: Uint8Array) => void
 
-/** One direction of a connection. */
-interface Lane {
-    /** Nothing passes any more. */
-    dead: boolean
-    held: Piece[]
-    /** Nothing may arrive before what was sent earlier. */
-    lastMs: number
-}
-
-const newLane = (): Lane => ({ dead: false, held: [], lastMs: 0 })
-
 /** One connection, seen from the middle. */
-export class Link implements Socket {
+export class Link implements Socket, Wire {
     readonly id: number
     readonly address: string
-    private readonly toDevice = newLane()
-    private readonly toBroker = newLane()
+    private readonly toDevice: Lane
+    private readonly toBroker: Lane
     private readonly made = new Map<Rule, Hooks>()
     private peer: Peer | undefined
     private ownRandom: LabRandom | undefined
@@ -110,9 +79,22 @@ export class Link implements Socket {
     ) {
         this.address = `${host}:${port}`
         this.id = port ? ++view.dials : 0
+        const { net } = view
+        const lane = (
+            way: "toDevice" | "toBroker",
+            reach: (piece: Piece) => void,
+        ) =>
+            new Lane(
+                way,
+                net.clock,
+                () => net.latencyMs,
+                () => this.hooks(),
+                reach,
+            )
+        this.toDevice = lane("toDevice", p => this.reachDevice(p))
+        this.toBroker = lane("toBroker", p => this.reachBroker(p))
     }
 
-    /** Random numbers of this connection's own: what one meets does not depend on the others. */
     get random(): LabRandom {
         return (this.ownRandom ??= this.view.random.stream(`${this.id}`))
     }
@@ -126,6 +108,10 @@ export class Link implements Socket {
                 if (!hooks) this.made.set(rule, (hooks = rule.fault(this)))
                 return hooks
             })
+    }
+
+    nowMs() {
+        return this.view.net.clock.nowMs()
     }
 
     after(delayMs: number, run: () => void) {
@@ -173,7 +159,7 @@ export class Link implements Socket {
             onEnd: () => {},
         }
         this.peer = peer
-        this.later(this.toDevice, 0, () => {
+        this.toDevice.later(0, () => {
             if (!this.deviceOpen) return
             this.say("open")
             this.events.open()
@@ -193,7 +179,7 @@ export class Link implements Socket {
 
     private down(piece: Piece) {
         if (piece.bytes && !this.brokerOpen) return
-        this.pass(this.toDevice, "toDevice", piece, p => this.reachDevice(p))
+        this.toDevice.pass(piece)
     }
 
     private reachDevice(piece: Piece) {
@@ -269,7 +255,7 @@ export class Link implements Socket {
     }
 
     private up(piece: Piece) {
-        this.pass(this.toBroker, "toBroker", piece, p => this.reachBroker(p))
+        this.toBroker.pass(piece)
     }
 
     private reachBroker(piece: Piece) {
@@ -288,70 +274,18 @@ export class Link implements Socket {
 
     // ---- what faults do ----
 
-    /** Ends the connection from the middle, both ways. */
     cut(end: Ending) {
-        this.later(this.toDevice, 0, () => {
-            if (this.deviceOpen) this.deviceEnded(end)
-        })
-        this.later(this.toBroker, 0, () =>
-            this.reachBroker({ end, delayMs: 0 }),
-        )
+        this.toDevice.deliver({ end, delayMs: 0 })
+        this.toBroker.deliver({ end, delayMs: 0 })
     }
 
-    /** Brings bytes to the device past the faults, as one segment. */
     deliver(bytes: Uint8Array) {
-        this.later(this.toDevice, 0, () =>
-            this.reachDevice({ bytes, delayMs: 0 }),
-        )
+        this.toDevice.deliver({ bytes, delayMs: 0 })
     }
 
-    /** Delivers what was held, unless another fault still holds it. */
     release() {
-        for (const [lane, way, to] of [
-            [this.toDevice, "toDevice", (p: Piece) => this.reachDevice(p)],
-            [this.toBroker, "toBroker", (p: Piece) => this.reachBroker(p)],
-        ] as const) {
-            const held = lane.held
-            lane.held = []
-            for (const piece of held) this.pass(lane, way, piece, to)
-        }
-    }
-
-    private pass(
-        lane: Lane,
-        way: "toDevice" | "toBroker",
-        piece: Piece,
-        reach: (piece: Piece) => void,
-    ) {
-        if (lane.dead) return
-        if (lane.held.length) {
-            lane.held.push(piece)
-            return
-        }
-        let pieces = [piece]
-        for (const hooks of this.hooks()) {
-            if (!hooks[way]) continue
-            const out: Piece[] = []
-            for (const p of pieces) {
-                const result = hooks[way](p)
-                if (result === HELD) {
-                    lane.held.push(p)
-                    continue
-                }
-                if (result === LOST) lane.dead = true
-                out.push(...result)
-            }
-            pieces = out
-        }
-        for (const p of pieces) this.later(lane, p.delayMs, () => reach(p))
-    }
-
-    /** Runs once the latency and `delayMs` are over, but after all that was sent before. */
-    private later(lane: Lane, delayMs: number, run: () => void) {
-        const { clock, latencyMs } = this.view.net
-        const nowMs = clock.nowMs()
-        lane.lastMs = Math.max(lane.lastMs, nowMs + latencyMs + delayMs)
-        clock.setTimeout(run, lane.lastMs - nowMs)
+        this.toDevice.release()
+        this.toBroker.release()
     }
 
     /** Drops what nobody needs any more. */

@@ -6,17 +6,12 @@ import {
     type Socket,
     type SocketEvents,
 } from "../vm/network"
-import {
-    Link,
-    type ActiveFault,
-    type Fault,
-    type Listener,
-    type Rule,
-    type Tap,
-} from "./link"
+import { Link, type Fault, type Listener, type Rule, type Tap } from "./link"
 import { LabRandom } from "./random"
+import type { ActiveFault } from "./wire"
 
-export type { ActiveFault, Ending, Fault, Link, Listener, Peer } from "./link"
+export type { Fault, Link, Listener, Peer } from "./link"
+export type { ActiveFault, Ending } from "./wire"
 
 export class LabNetwork {
     /** One way; an RTT is twice as much. */

@@ -7,9 +7,10 @@
 //
 // It records what the devices sent, decoded by mqtt-packet, with times, and the sockets open.
 import { Conn, type Play, type Received } from "./conn"
-import type { Ending, Peer } from "./link"
+import type { Peer } from "./link"
 import { describePacket, WireReader, type Packet } from "./mqtt-wire"
 import type { World } from "./world"
+import type { Ending } from "./wire"
 
 export type { Conn, Play, Received, SendOptions } from "./conn"
 
