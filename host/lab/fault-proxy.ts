@@ -2,7 +2,7 @@
 // so that one script can be played in the lab and on real sockets and real time.
 //
 // What a program cannot do to a real SYN: the system has accepted it before the program hears of it. So
-// a fault that refuses dials closes the port, and one that leaves them in silence accepts and says nothing.
+// a fault that refuses dials closes the port, and in a partition TCP opens and what is said waits.
 import { connect, createServer, type AddressInfo, type Server } from "node:net"
 import type { Socket } from "node:net"
 import { RealClock } from "../vm/clock"
@@ -116,7 +116,7 @@ class Relay implements Wire {
     private readonly made = new Map<Rule, WireHooks>()
     private readonly toDevice: Lane
     private readonly toBroker: Lane
-    private readonly broker: Socket | undefined
+    private readonly broker: Socket
 
     constructor(
         private readonly proxy: FaultProxy,
@@ -125,12 +125,7 @@ class Relay implements Wire {
     ) {
         this.random = proxy.random.stream(`${index}`)
         this.toDevice = this.lane("toDevice", p => send(device, p))
-        this.toBroker = this.lane("toBroker", p => send(this.broker!, p))
-        if (this.hooks().some(hooks => hooks.dial?.() === "silence")) {
-            device.on("error", () => {})
-            device.resume()
-            return
-        }
+        this.toBroker = this.lane("toBroker", p => send(this.broker, p))
         this.broker = connect({
             port: proxy.targetPort,
             host: LOOPBACK,
@@ -165,7 +160,7 @@ class Relay implements Wire {
 
     destroy() {
         this.device.destroy()
-        this.broker?.destroy()
+        this.broker.destroy()
         this.proxy.forget(this)
     }
 
@@ -194,7 +189,7 @@ class Relay implements Wire {
         from.on("end", () => lane.pass({ end: "fin", delayMs: 0 }))
         from.on("error", () => lane.pass({ end: "reset", delayMs: 0 }))
         from.on("close", () => {
-            if (this.device.closed && this.broker?.closed)
+            if (this.device.closed && this.broker.closed)
                 this.proxy.forget(this)
         })
     }

@@ -162,8 +162,9 @@ export class Link implements Socket, Wire {
         this.toDevice.later(0, () => {
             if (!this.deviceOpen) return
             this.say("open")
-            this.events.open()
+            // First the faults: the device may write within the event.
             for (const hooks of this.hooks()) hooks.opened?.()
+            this.events.open()
         })
         listener(peer)
     }

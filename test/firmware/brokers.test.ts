@@ -1,18 +1,11 @@
 // The firmware end to end on the real clock, against aedes in this process and against mosquitto.
 import assert from "node:assert/strict"
-import { randomBytes } from "node:crypto"
 import { createServer, type Server, type Socket } from "node:net"
 import { describe, test } from "node:test"
 import { Aedes } from "aedes"
 import mqtt from "mqtt"
-import { RealClock } from "../../host/vm/clock"
-import { DeviceVm } from "../../host/vm/device"
-import { MemoryFlash } from "../../host/vm/flash"
-import { makeFlash } from "../../host/vm/flash-image"
-import { loadProgram } from "../../host/vm/program"
-import { RealNetwork } from "../../host/vm/real-network"
-import { parseLine, type Line } from "../../src/core/line"
 import { freePort, Mosquitto, noMosquitto } from "../mosquitto"
+import { RealDevice } from "../real-device"
 
 /** A broker that can be taken away and brought back. */
 interface Broker {
@@ -59,36 +52,16 @@ const SETTINGS = {
     STABLE: "500",
 }
 
-/** Waits for something to come true; the limit only bounds a failing test. */
-async function until(what: string, holds: () => boolean, limitMs = 10_000) {
-    const giveUp = Date.now() + limitMs
-    while (!holds()) {
-        if (Date.now() > giveUp) assert.fail(`waited in vain: ${what}`)
-        await new Promise(done => setTimeout(done, 10))
-    }
-}
-
 function scenario(makeBroker: (port: number) => Broker) {
     return async () => {
         const port = await freePort()
         const broker = makeBroker(port)
-        const image = await makeFlash(loadProgram("src/main.ts").bytecode, {
-            ...SETTINGS,
-            MQTT_PORT: `${port}`,
+        const device = await RealDevice.make({
+            id: ID,
+            settings: { ...SETTINGS, MQTT_PORT: `${port}` },
         })
-        const lines: Line[] = []
-        const device = new DeviceVm({
-            deviceId: ID,
-            clock: new RealClock(),
-            network: new RealNetwork(),
-            flash: new MemoryFlash(image),
-            entropy: randomBytes,
-            onConsole: text => {
-                const timed = parseLine(text)
-                if (timed) lines.push(timed.line)
-            },
-        })
-        const count = (ev: string) => lines.filter(l => l.ev === ev).length
+        const count = (ev: "connected" | "lost" | "retry") =>
+            device.said(ev).length
         const heard: Record<string, string> = {}
         await broker.start()
         let watcher = mqtt.connect({ port, host: "127.0.0.1" })
@@ -101,8 +74,8 @@ function scenario(makeBroker: (port: number) => Broker) {
         watch()
         try {
             device.powerOn()
-            await until("connected", () => count("connected") === 1)
-            await until(
+            await device.until("connected", () => count("connected") === 1)
+            await device.until(
                 "online and telemetry",
                 () =>
                     heard[`herdless/${ID}/status`] === "online" &&
@@ -113,14 +86,20 @@ function scenario(makeBroker: (port: number) => Broker) {
 
             watcher.end(true)
             await broker.stop()
-            await until("lost", () => count("lost") === 1)
-            await until("three refused attempts", () => count("retry") >= 4)
+            await device.until("lost", () => count("lost") === 1)
+            await device.until(
+                "three refused attempts",
+                () => count("retry") >= 4,
+            )
 
             await broker.start()
-            await until("connected again", () => count("connected") === 2)
+            await device.until(
+                "connected again",
+                () => count("connected") === 2,
+            )
             watcher = mqtt.connect({ port, host: "127.0.0.1" })
             watch()
-            await until(
+            await device.until(
                 "telemetry counts the reconnect",
                 () =>
                     JSON.parse(heard[`herdless/${ID}/telemetry`] ?? "{}")
@@ -128,13 +107,12 @@ function scenario(makeBroker: (port: number) => Broker) {
             )
 
             device.powerOff()
-            await until(
+            await device.until(
                 "the will says offline",
                 () => heard[`herdless/${ID}/status`] === "offline",
             )
             assert.deepEqual(device.panics, [])
-            const delays = lines.flatMap(l => (l.ev === "retry" ? [l] : []))
-            for (const { delayMs } of delays)
+            for (const { delayMs } of device.said("retry"))
                 assert.ok(delayMs >= 90 && delayMs <= 1000, `${delayMs} ms`)
         } finally {
             device.powerOff()

@@ -1,16 +1,10 @@
 // TLS against a real mosquitto: each way a certificate can be wrong is told by its reason.
 import assert from "node:assert/strict"
-import { randomBytes } from "node:crypto"
 import { after, before, describe, test } from "node:test"
-import { RealClock } from "../../host/vm/clock"
-import { DeviceVm } from "../../host/vm/device"
-import { MemoryFlash } from "../../host/vm/flash"
-import { makeFlash } from "../../host/vm/flash-image"
-import { loadProgram } from "../../host/vm/program"
-import { RealNetwork } from "../../host/vm/real-network"
-import { parseLine, type Line } from "../../src/core/line"
+import type { Line } from "../../src/core/line"
 import { Authority, noOpenssl, type Certificate } from "../certificates"
 import { freePort, Mosquitto, noMosquitto } from "../mosquitto"
+import { RealDevice } from "../real-device"
 
 /** Boots the firmware against `certificate`, until it is connected or has a reason not to be. */
 async function firstLine(certificate: Certificate, trusted: string) {
@@ -19,34 +13,27 @@ async function firstLine(certificate: Certificate, trusted: string) {
         `certfile ${certificate.cert}`,
         `keyfile ${certificate.key}`,
     ])
-    const flash = await makeFlash(loadProgram("src/main.ts").bytecode, {
-        MQTT_HOST: '"localhost"',
-        MQTT_PORT: `${port}`,
-        MQTT_PROTO: '"tls"',
-        RETRY_MIN: "50",
+    const device = await RealDevice.make({
+        id: "0011223344556677",
+        settings: {
+            MQTT_HOST: '"localhost"',
+            MQTT_PORT: `${port}`,
+            MQTT_PROTO: '"tls"',
+            RETRY_MIN: "50",
+        },
+        network: { ca: trusted },
     })
-    let device: DeviceVm | undefined
+    const next = (): Line | undefined => {
+        const at = device.lines.findIndex(l => l.ev === "attempt")
+        return at < 0 ? undefined : device.lines[at + 1]
+    }
     try {
         await broker.start()
-        return await new Promise<Line>((resolve, reject) => {
-            let attempted = false
-            device = new DeviceVm({
-                deviceId: "0011223344556677",
-                clock: new RealClock(),
-                network: new RealNetwork({ ca: trusted }),
-                flash: new MemoryFlash(flash),
-                entropy: randomBytes,
-                onConsole: text => {
-                    const line = parseLine(text)?.line
-                    if (line?.ev === "attempt") attempted = true
-                    else if (attempted && line) resolve(line)
-                },
-            })
-            device.powerOn()
-            setTimeout(() => reject(new Error("no answer")), 10_000).unref()
-        })
+        device.powerOn()
+        await device.until("an answer", () => next() !== undefined)
+        return next()!
     } finally {
-        device?.powerOff()
+        device.powerOff()
         await broker.dispose()
     }
 }

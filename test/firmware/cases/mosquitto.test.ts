@@ -7,14 +7,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { test } from "node:test"
 import mqtt from "mqtt"
-import { RealClock } from "../../../host/vm/clock"
-import { DeviceVm } from "../../../host/vm/device"
-import { MemoryFlash } from "../../../host/vm/flash"
-import { makeFlash } from "../../../host/vm/flash-image"
-import { loadProgram } from "../../../host/vm/program"
-import { RealNetwork } from "../../../host/vm/real-network"
 import { payloadOf, topicOf } from "../../bytecode/api-message"
 import { freePort, Mosquitto, noMosquitto } from "../../mosquitto"
+import { RealDevice } from "../../real-device"
 
 const SECONDS = 10
 const SEED = randomBytes(2).readUInt16LE()
@@ -40,8 +35,6 @@ test(
             "log_type all",
         ])
         await mosquitto.start()
-        const printed: Record<string, any>[] = []
-        const console: string[] = []
         const options = {
             host: "127.0.0.1",
             port,
@@ -49,36 +42,17 @@ test(
             keepAliveSeconds: 2,
             policy: { minMs: 30, capMs: 100, overloadCapMs: 200 },
         }
-        const image = await makeFlash(
-            loadProgram("test/bytecode/api-app.ts").bytecode,
-            {
+        const device = await RealDevice.make({
+            id: "b827eb0123456789",
+            program: "test/bytecode/api-app.ts",
+            settings: {
                 SCENE: JSON.stringify(["long", SEED, SECONDS * 1000]),
                 OPTIONS: JSON.stringify(options),
             },
-        )
-        const device = new DeviceVm({
-            deviceId: "b827eb0123456789",
-            clock: new RealClock(),
-            network: new RealNetwork(),
-            flash: new MemoryFlash(image),
-            entropy: randomBytes,
-            onConsole: text => {
-                console.push(text)
-                if (text.startsWith("# "))
-                    printed.push(JSON.parse(text.slice(text.indexOf("{"))))
-            },
         })
-        const said = (key: string) => printed.filter(p => key in p)
-        const until = async (key: string, limitMs: number) => {
-            const giveUpMs = Date.now() + limitMs
-            while (!said(key).length) {
-                assert.ok(
-                    Date.now() < giveUpMs,
-                    `never said ${key}\n${console.slice(-30).join("\n")}`,
-                )
-                await sleep(10)
-            }
-            return said(key)[0]
+        const untilPrint = async (key: string, limitMs: number) => {
+            await device.until(key, () => device.prints(key).length > 0, limitMs)
+            return device.prints(key)[0]
         }
 
         const watcher = mqtt.connect({ port, host: "127.0.0.1" })
@@ -99,7 +73,7 @@ test(
         try {
             await watcher.subscribeAsync(["long/#", "echo/out/+"])
             device.powerOn()
-            await until("ready", 10_000)
+            await untilPrint("ready", 10_000)
             const sent = new Map<number, string>()
             for (let n = 0; n < ECHOES; ++n) {
                 const payload = randomBytes(n % 10 ? n % 100 : 5 * n)
@@ -118,7 +92,7 @@ test(
                         })
                     ).end(true)
             }
-            const { made, answers, counters, got } = await until(
+            const { made, answers, counters, got } = await untilPrint(
                 "made",
                 SECONDS * 1000 + 20_000,
             )
