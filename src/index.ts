@@ -4,6 +4,7 @@ import { checkPolicy, defaultPolicy, type Policy } from "./core/backoff"
 import { mustBe } from "./core/int"
 import { Client } from "./device/client"
 import type { LinkHandler } from "./device/link"
+import { mqtt311, type MakeCodec } from "./mqtt/codec"
 import type { Announcement } from "./mqtt/session"
 import { connectPacket, type ConnectOptions, type Will } from "./mqtt/encode"
 import { checkTopicName } from "./mqtt/topic"
@@ -49,6 +50,8 @@ export interface MqttOptions {
     farewell?: Announcement
     /** `wifiLink` to follow Wi-Fi; default: the network counts as up. */
     link?: (changed: LinkHandler) => void
+    /** The version of MQTT; default `mqtt311`. */
+    codec?: MakeCodec
     /** When to try again; default `defaultPolicy()`. */
     policy?: Policy
 }
@@ -77,6 +80,7 @@ export function startMqtt(options: MqttOptions): Client {
     mustBe("outboxEntries", outboxEntries, 1, 1000)
     mustBe("outboxBytes", outboxBytes, 64, 65535)
     checkPolicy(policy)
+    const makeCodec = options.codec ? options.codec : mqtt311
     const connect: ConnectOptions = {
         clientId: options.clientId || "herdless-" + ds.deviceIdentifier("self"),
         keepAliveSeconds,
@@ -92,8 +96,8 @@ export function startMqtt(options: MqttOptions): Client {
     checkMessage("birth", options.birth)
     checkMessage("farewell", options.farewell)
     connectPacket(connect) // throws for what can't be sent, now rather than at each attempt
-    if (options.link && typeof options.link !== "function")
-        throw new RangeError(`link is ${options.link}: must be a function`)
+    checkFunction("link", options.link)
+    checkFunction("codec", options.codec)
     return new Client({
         endpoint: { host: options.host, port, tls },
         policy,
@@ -105,7 +109,7 @@ export function startMqtt(options: MqttOptions): Client {
             birth: options.birth,
             farewell: options.farewell,
             pingMs,
-            maxPacketBytes,
+            codec: makeCodec(maxPacketBytes),
         },
     })
 }
@@ -122,6 +126,11 @@ function checkMessage(name: string, message: Announcement | Will) {
 
 function checkText(name: string, value: string) {
     if (value !== undefined && typeof value !== "string") notText(name, value)
+}
+
+function checkFunction(name: string, value: unknown) {
+    if (value && typeof value !== "function")
+        throw new RangeError(`${name} is ${value}: must be a function`)
 }
 
 function checkBytes(name: string, value: string | Buffer) {

@@ -1,5 +1,6 @@
 // Streams through the parser and the session under Node: nothing may throw, loop or hold more than
 // its limit, and what comes out may not depend on how a stream was cut or on what came before it.
+import { mqtt311 } from "../../src/mqtt/codec"
 import { Parser, type Packet } from "../../src/mqtt/parser"
 import { Session, type Subscription } from "../../src/mqtt/session"
 import { chunksOf, streamOf, type Stream } from "./streams"
@@ -120,7 +121,7 @@ function makeSession() {
             },
             birth: { topic: "s", payload: "online", retain: true },
             pingMs: 10_000,
-            maxPacketBytes: 1024,
+            codec: mqtt311(1024),
         },
         {
             send() {

@@ -4,12 +4,7 @@
 import * as ds from "@devicescript/core"
 import { Backoff, type Policy } from "../core/backoff"
 import { Connection, type Endpoint, type Port } from "../core/connection"
-import {
-    connackVerdict311,
-    retry,
-    slow,
-    type SocketFault,
-} from "../core/verdict"
+import { retry, slow, type SocketFault } from "../core/verdict"
 import type { Line } from "../core/line"
 import { sizeOf } from "../mqtt/bytes"
 import { publishPacket } from "../mqtt/encode"
@@ -504,7 +499,11 @@ export class Client implements Port, SessionPort {
             this.drainMs = nowMs + DRAIN_MS
             this.paced = this.outbox.entries()
             this.connection.accepted(sessionPresent, nowMs)
-        } else this.connection.broken(connackVerdict311(code), nowMs)
+        } else
+            this.connection.broken(
+                this.session.codec.verdict(code, false),
+                nowMs,
+            )
     }
 
     deliver(subscription: Subscription, message: Publish) {

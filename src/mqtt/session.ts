@@ -5,8 +5,8 @@
 // The peer is judged by silence: any packet from it counts as a sign of life, ours count only for
 // "is there anything to keep alive". So a device that publishes all day into a half-open
 // connection finds out as soon as one that is idle.
+import type { Codec } from "./codec"
 import {
-    connectPacket,
     disconnectPacket,
     pingreqPacket,
     publishPacket,
@@ -15,7 +15,7 @@ import {
     unsubscribePacket,
     type ConnectOptions,
 } from "./encode"
-import { Parser, type Packet, type Publish } from "./parser"
+import type { Packet, Publish } from "./parser"
 import { matches } from "./topic"
 
 /** What the session says at each connection, and how patient it is. */
@@ -27,8 +27,8 @@ export interface SessionOptions {
     farewell?: Announcement
     /** How long a PINGREQ, and a SUBSCRIBE, may stay unanswered. */
     pingMs: number
-    /** Largest packet taken whole; of larger messages only the head is read. */
-    maxPacketBytes: number
+    /** The version of MQTT, with the limit on packets taken whole; nobody else uses it. */
+    codec: Codec
 }
 
 /** A message the session publishes by itself, QoS 0. */
@@ -92,7 +92,7 @@ export class Session {
     readonly subscriptions: Subscription[] = []
     /** True between CONNACK 0 and the end of the connection. */
     up = false
-    private parser: Parser
+    readonly codec: Codec
     private pending: Pending[] = []
     private lastInMs = 0
     private lastOutMs = 0
@@ -105,7 +105,7 @@ export class Session {
         private readonly options: SessionOptions,
         private readonly port: SessionPort,
     ) {
-        this.parser = new Parser(options.maxPacketBytes)
+        this.codec = options.codec
         // A little early, so that the wire's delay does not make it late.
         const keepAliveMs = options.connect.keepAliveSeconds * 1000
         this.pingAfterMs = keepAliveMs - (keepAliveMs >> 3)
@@ -114,13 +114,14 @@ export class Session {
     /** A socket is open: says CONNECT. Returns the socket's code. */
     open(nowMs: number): number {
         this.close()
-        return this.send(connectPacket(this.options.connect), nowMs)
+        this.lastOutMs = nowMs
+        return this.port.send(this.codec.connect(this.options.connect))
     }
 
     /** The connection is gone. What was asked of the broker will be asked again. */
     close() {
         this.up = false
-        this.parser.reset()
+        this.codec.parser.reset()
         this.pingedMs = -1
         const pending = this.pending
         this.pending = []
@@ -141,12 +142,12 @@ export class Session {
     push(chunk: Buffer, nowMs: number) {
         this.lastInMs = nowMs
         this.pingedMs = -1
-        this.parser.push(chunk)
+        this.codec.parser.push(chunk)
     }
 
     /** Handles one packet of what was pushed; false when there is none left. */
     next(nowMs: number): boolean {
-        const packet = this.parser.next()
+        const packet = this.codec.parser.next()
         if (packet === undefined) return false
         this.handle(packet, nowMs)
         return true
@@ -179,10 +180,13 @@ export class Session {
         }
     }
 
-    /** Sends one packet that is ready, while the session is up. */
-    send(packet: Buffer, nowMs: number): number {
+    /** Sends one packet of encode.ts, while the session is up; `properties` of a PUBLISH as for `Codec.wire`. */
+    send(packet: Buffer, nowMs: number, properties?: Buffer): number {
+        const codec = this.codec
         this.lastOutMs = nowMs
-        return this.port.send(packet)
+        return this.port.send(
+            codec.wire ? codec.wire(packet, properties) : packet,
+        )
     }
 
     /** Adds a subscription and asks for it as soon as that is possible. */

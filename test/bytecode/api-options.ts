@@ -127,6 +127,9 @@ export function optionRows(name: string): OptionRow[] {
         case "link":
             add({ link: 5 }, "link is 5: must be a function")
             break
+        case "codec":
+            add({ codec: 5 }, "codec is 5: must be a function")
+            break
         case "jitter":
             add(policy("fair"), "jitter fair is not one of proportional")
             break
@@ -154,6 +157,7 @@ export const OPTION_NAMES = [
     "birth",
     "farewell",
     "link",
+    "codec",
     "minMs",
     "capMs",
     "overloadCapMs",

@@ -1,5 +1,6 @@
 // One MQTT session after another as timelines: what a broker says and when, and what the session
 // does about it. Everything it does is one text, so that order counts.
+import { mqtt311 } from "../../src/mqtt/codec"
 import { publishPacket } from "../../src/mqtt/encode"
 import type { Publish } from "../../src/mqtt/parser"
 import {
@@ -45,7 +46,7 @@ export function defaultOptions(): SessionOptions {
     return {
         connect: { clientId: "x", keepAliveSeconds: 60, cleanSession: true },
         pingMs: 10000,
-        maxPacketBytes: 128,
+        codec: mqtt311(128),
     }
 }
 

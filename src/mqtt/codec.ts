@@ -1,0 +1,48 @@
+// The seam between a session and a version of MQTT: packets in, packets out, and what a refusal
+// means. Rule of the room: pure; one object for each session, with what it knows of the connection.
+//
+// Everything here speaks in the packets of encode.ts, which are MQTT 3.1.1. They are also what waits:
+// in the outbox, in flight, in flash. Another version rewrites one as it leaves (`wire`), so that a message
+// queued under one version can leave under another.
+import { connackVerdict311, type Verdict } from "../core/verdict"
+import { connectPacket, type ConnectOptions } from "./encode"
+import { Parser, type Packet } from "./parser"
+
+/** Bytes in, packets out; parser.ts has the contract. */
+export interface PacketParser {
+    push(chunk: Buffer): void
+    next(): Packet | undefined
+    reset(): void
+}
+
+/** One version of MQTT. */
+export interface Codec {
+    /** The protocol level in CONNECT: 4 is MQTT 3.1.1, 5 is MQTT 5. May change from one CONNECT to the next. */
+    level: number
+    readonly parser: PacketParser
+    /** QoS 1 messages that the broker lets us have without PUBACK, 1..65535; known from CONNACK on. */
+    receiveMaximum: number
+    /** CONNECT for a new connection; forgets what the last broker said. Throws as `connectPacket`. */
+    connect(options: ConnectOptions): Buffer
+    /**
+     * A packet of encode.ts as this version writes it; left out where that is the same.
+     * `properties` go into a PUBLISH, encoded and without their length.
+     */
+    wire?(packet: Buffer, properties?: Buffer): Buffer
+    /** What a code that is not 0 means: in CONNACK or, `inDisconnect`, in the broker's DISCONNECT. */
+    verdict(code: number, inDisconnect: boolean): Verdict
+}
+
+/** Makes the codec of one session; `maxPacketBytes` as for `Parser`. */
+export type MakeCodec = (maxPacketBytes: number) => Codec
+
+/** MQTT 3.1.1, which needs no rewriting. */
+export function mqtt311(maxPacketBytes: number): Codec {
+    return {
+        level: 4,
+        parser: new Parser(maxPacketBytes),
+        receiveMaximum: 65535,
+        connect: connectPacket,
+        verdict: connackVerdict311,
+    }
+}
