@@ -25,6 +25,8 @@ import { cases as outbox } from "./mqtt/outbox.cases"
 import { cases as parser } from "./mqtt/parser.cases"
 import { cases as session } from "./mqtt/session.cases"
 import { cases as topic } from "./mqtt/topic.cases"
+import { cases as codec5 } from "./mqtt/v5-codec.cases"
+import { cases as parser5 } from "./mqtt/v5-parser.cases"
 
 const PROGRAMS = {
     "test/bytecode/core-tables.ts": [int, random, backoff, verdict, line],
@@ -37,6 +39,7 @@ const PROGRAMS = {
         session,
     ],
     "test/bytecode/mqtt-tables.ts": [bytes, encode, parser, topic],
+    "test/bytecode/mqtt5-tables.ts": [codec5, parser5],
     "test/bytecode/restart-tables.ts": [record, restart, watchdog],
 }
 

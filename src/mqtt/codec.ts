@@ -29,6 +29,14 @@ export interface Codec {
      * `properties` go into a PUBLISH, encoded and without their length.
      */
     wire?(packet: Buffer, properties?: Buffer): Buffer
+    /** The highest QoS the broker takes, where it has said so. */
+    maximumQos?: number
+    /** The largest packet the broker takes, where it has said so. */
+    maximumPacketBytes?: number
+    /** Takes note of a packet, before the session does. */
+    heard?(packet: Packet): void
+    /** DISCONNECT for a broker that has broken a rule; `code` is that of the malformed packet. */
+    refusal?(code: number): Buffer
     /** What a code that is not 0 means: in CONNACK or, `inDisconnect`, in the broker's DISCONNECT. */
     verdict(code: number, inDisconnect: boolean): Verdict
 }

@@ -39,7 +39,7 @@ export interface Subscription {
 }
 
 /** Allocates a packet with its fixed header; the body starts at `length - bodyBytes` (2.2.3). */
-function begin(first: number, bodyBytes: number): Buffer {
+export function begin(first: number, bodyBytes: number): Buffer {
     if (bodyBytes < 128) {
         const small = Buffer.alloc(2 + bodyBytes)
         small[0] = first

@@ -17,12 +17,27 @@ import { mustBe } from "../core/int"
 import { copy, copyOf, readText, wholeCharacters } from "./bytes"
 import { MAX_FILTERS } from "./encode"
 import { Frame, Framer } from "./framing"
+import type { Property } from "./v5-properties"
 
-/** CONNACK (3.2). `code` 0 is accepted; 1..5 are the refusals of table 3.1; others are passed on as they are. */
+/**
+ * CONNACK (3.2). `code` 0 is accepted; 1..5 are the refusals of table 3.1; others are passed on as they are.
+ * The rest is MQTT 5's: `level` 4 there is an answer in MQTT 3.1.1; `keepAliveSeconds` is to be used in place of ours.
+ */
 export interface Connack {
     type: "connack"
     sessionPresent: boolean
     code: number
+    level?: number
+    properties?: Property[]
+    keepAliveSeconds?: number
+}
+
+/** PUBACK (3.4). A `code` of 0x80 or above, in MQTT 5: the broker has not taken the message, and never will. */
+export interface Puback {
+    type: "puback"
+    packetId: number
+    code?: number
+    reason?: string
 }
 
 /**
@@ -38,6 +53,8 @@ export interface Publish {
     retain: boolean
     dup: boolean
     packetId: number
+    /** MQTT 5 only; left out when there are none. */
+    properties?: Property[]
 }
 
 /** A PUBLISH above `maxPacketBytes`, reported after its last byte was skipped. QoS 1 still needs its PUBACK. */
@@ -56,11 +73,28 @@ export interface Oversize {
     packetId: number
 }
 
-/** SUBACK (3.9): one code per filter, in order: the granted QoS, or 0x80 for refused. */
+/** SUBACK (3.9): one code per filter, in order: the granted QoS, or 0x80 (MQTT 5: and above) for refused. */
 export interface Suback {
     type: "suback"
     packetId: number
     codes: number[]
+    /** MQTT 5: in the broker's words, or "". */
+    reason?: string
+}
+
+/** UNSUBACK (3.11); MQTT 5 has a code per filter. */
+export interface Unsuback {
+    type: "unsuback"
+    packetId: number
+    codes?: number[]
+    reason?: string
+}
+
+/** DISCONNECT from the broker, MQTT 5 only (3.14). */
+export interface Disconnect {
+    type: "disconnect"
+    code: number
+    properties: Property[]
 }
 
 /** What the server must not send: close the connection [MQTT-4.8.0-1]. */
@@ -69,6 +103,8 @@ export interface Malformed {
     /** The violated statement, as in appendix B: "MQTT-x.x.x-x". */
     clause: string
     reason: string
+    /** MQTT 5: what our DISCONNECT gives as the reason. */
+    code?: number
 }
 
 /** Everything `Parser.next` returns, told apart by `type`. */
@@ -76,10 +112,11 @@ export type Packet =
     | Connack
     | Publish
     | Oversize
-    | { type: "puback"; packetId: number }
+    | Puback
     | Suback
-    | { type: "unsuback"; packetId: number }
+    | Unsuback
     | { type: "pingresp" }
+    | Disconnect
     | Malformed
 
 const enum PacketType {

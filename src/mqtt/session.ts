@@ -331,7 +331,7 @@ export class Session {
                 "MQTT-3.8.4-5",
                 "SUBACK for another number of filters",
             )
-        this.settle(s, codes[0] === 0x80 ? "refused" : "live")
+        this.settle(s, codes[0] >= 0x80 ? "refused" : "live")
         this.askMore(nowMs)
     }
 

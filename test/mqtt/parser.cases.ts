@@ -23,8 +23,8 @@ export function show(packet: Packet): string {
         }
         case "malformed":
             return `malformed ${packet.clause} ${packet.reason}`
-        case "pingresp":
-            return "pingresp"
+        default:
+            return packet.type
     }
 }
 

@@ -1,0 +1,8 @@
+// The tables of MQTT 5, as bytecode.
+import { finish, runTable } from "./run-tables"
+import { cases as codec } from "../mqtt/v5-codec.cases"
+import { cases as parser } from "../mqtt/v5-parser.cases"
+
+await runTable(codec())
+await runTable(parser())
+finish()
