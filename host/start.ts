@@ -4,9 +4,12 @@ import { randomBytes } from "node:crypto"
 import { Board } from "./start/board"
 import { EmbeddedBroker, OutsideBroker, type Broker } from "./start/broker"
 import type { HostLine } from "./start/event"
+import { Herd } from "./start/herd"
 import { KEYS, readOptions, type Options } from "./start/options"
 import { Follower, playOutage, promised } from "./start/play"
 import { Screen } from "./start/screen"
+import { Builds } from "./monitor/builds"
+import { WebPage } from "./monitor/web"
 import { span } from "./show"
 import { RealClock } from "./vm/clock"
 import { readEnvFiles, type Settings } from "./vm/env"
@@ -18,6 +21,9 @@ import type { Line } from "../src/core/line"
 
 /** How often the demo's device sends telemetry, unless the settings say. */
 const TELEMETRY_S = 5
+
+/** How far back the page of a herd looks: an outage fits. */
+const HERD_WINDOW_MS = 120_000
 
 const { stdin, stdout, stderr } = process
 
@@ -40,13 +46,15 @@ async function end(code: number) {
 
 /** Settings as the firmware gets them: .env files, then flags, then the broker's address. */
 function allSettings(given: Settings, broker: Broker, isOutside: boolean) {
-    const settings: Settings = {
-        TELEMETRY: `${TELEMETRY_S}`,
-        ...given,
-        MQTT_HOST: JSON.stringify(broker.host),
-        MQTT_PORT: `${broker.port}`,
-    }
+    const settings = firmwareSettings(given)
+    settings.MQTT_HOST = JSON.stringify(broker.host)
+    settings.MQTT_PORT = `${broker.port}`
     if (!isOutside) settings.MQTT_PROTO = JSON.stringify("tcp")
+    return settings
+}
+
+function firmwareSettings(given: Settings): Settings {
+    const settings: Settings = { TELEMETRY: `${TELEMETRY_S}`, ...given }
     // A board gives these to its Wi-Fi service; they are no settings of the firmware.
     delete settings.WIFI_SSID
     delete settings.WIFI_PWD
@@ -78,6 +86,9 @@ async function run(options: Options) {
     const tookMs = clock.nowMs() - begunMs
     screen.note(`${(bytecode.length / 1000).toFixed(1)} kB, ${span(tookMs)}`)
 
+    const given = { ...readEnvFiles(PROJECT), ...options.settings }
+    if (options.webPort !== undefined)
+        return await runHerd(bytecode, given, options, screen, clock)
     const deviceId = options.deviceId ?? randomBytes(8).toString("hex")
     const follower = new Follower(clock)
     const tell = (dev: string, line: Line | HostLine) => {
@@ -87,7 +98,6 @@ async function run(options: Options) {
     }
     const tellHost = (line: HostLine) => tell("host", line)
 
-    const given = { ...readEnvFiles(PROJECT), ...options.settings }
     const network = new RealNetwork()
     let broker: Broker
     let dialled: Network = network
@@ -135,6 +145,39 @@ async function run(options: Options) {
     })
     tellHost(result)
     await end(result.ok ? 0 : 1)
+}
+
+/** Many devices on a page, until a signal ends it. */
+async function runHerd(
+    bytecode: Uint8Array,
+    settings: Settings,
+    options: Options,
+    screen: Screen,
+    clock: RealClock,
+) {
+    const { devices, webPort } = options
+    const builds = new Builds(PROJECT)
+    const herd = new Herd({
+        clock,
+        bytecode,
+        devices,
+        settings: firmwareSettings(settings),
+        builds,
+    })
+    undo.push(() => herd.close())
+    const page = new WebPage({
+        title: `Herdless: ${devices} simulated device${devices === 1 ? "" : "s"}`,
+        desk: herd.desk,
+        clock,
+        nowMs: () => clock.nowMs(),
+        windowMs: HERD_WINDOW_MS,
+        actions: () => herd.actions(),
+        act: (id, value) => herd.act(id, value),
+    })
+    undo.push(() => page.close())
+    const url = await page.listen(webPort)
+    await herd.start()
+    screen.note(`${devices} devices: ${url}  (Ctrl-C ends it)`)
 }
 
 /** Obeys the keys until one says quit. */

@@ -16,6 +16,8 @@ export interface BoardOptions {
     network: Network
     /** Sets whether there is a network. */
     setNetwork: (up: boolean) => void
+    /** Whether the access point is there at first; default: yes. */
+    hasWifi?: boolean
     onLine: (line: Line) => void
     onHost: (line: HostLine) => void
     /** Console output that is not a line of the log. */
@@ -29,7 +31,7 @@ export class Board {
     private readonly device: DeviceVm
     private readonly bus: Bus
     private readonly wifi: WifiAccess
-    private hasWifi = true
+    private hasWifi: boolean
     private closed = false
 
     constructor(private readonly options: BoardOptions) {
@@ -55,7 +57,8 @@ export class Board {
         })
         this.bus.connect(this.device)
         this.wifi = new WifiAccess(this.bus)
-        this.wifi.gotIp()
+        this.hasWifi = options.hasWifi !== false
+        if (this.hasWifi) this.wifi.gotIp()
     }
 
     powerOn() {
@@ -73,7 +76,12 @@ export class Board {
     }
 
     toggleWifi() {
-        this.hasWifi = !this.hasWifi
+        this.setWifi(!this.hasWifi)
+    }
+
+    setWifi(up: boolean) {
+        if (up === this.hasWifi) return
+        this.hasWifi = up
         this.options.onHost({ ev: "wifi", up: this.hasWifi })
         this.options.setNetwork(this.hasWifi)
         if (this.hasWifi) this.wifi.gotIp()

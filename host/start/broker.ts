@@ -14,6 +14,7 @@ import type {
     SocketEvents,
 } from "../vm/network"
 import type { HostLine } from "./event"
+import type { Queue } from "./queue"
 
 /** A broker that can go away. */
 export interface Broker {
@@ -41,7 +42,11 @@ export class EmbeddedBroker implements Broker {
     private aedes: Aedes | undefined
     private readonly sockets = new Set<Socket>()
 
-    constructor(private readonly tell: (line: HostLine) => void) {}
+    /** @param queue where connections wait for their turn; default: none waits */
+    constructor(
+        private readonly tell: (line: HostLine) => void,
+        private readonly queue?: Queue,
+    ) {}
 
     get isUp() {
         return this.server !== undefined
@@ -54,7 +59,9 @@ export class EmbeddedBroker implements Broker {
             this.sockets.add(socket)
             socket.on("error", () => {})
             socket.on("close", () => this.sockets.delete(socket))
-            aedes.handle(socket)
+            const serve = () => aedes.handle(socket)
+            if (this.queue) this.queue.join(serve)
+            else serve()
         })
         await new Promise<void>((done, failed) => {
             server.once("error", failed)
@@ -93,6 +100,7 @@ export class EmbeddedBroker implements Broker {
         this.server = undefined
         this.aedes = undefined
         this.tell({ ev: "broker", up: false, host: this.host, port: this.port })
+        this.queue?.clear()
         for (const socket of this.sockets) socket.destroy()
         await new Promise<void>(done => server.close(() => done()))
         await new Promise<void>(done => aedes.close(() => done()))

@@ -2,6 +2,7 @@
 // A flag that can't be used is named together with its value and what is allowed; exit code 2.
 import { Command, InvalidArgumentError } from "commander"
 import { readFlags } from "../flags"
+import { pagePort } from "../monitor/options"
 import { MAX_KEY_BYTES, toJson, type Settings } from "../vm/env"
 import { MAX_VALUE_BYTES } from "../vm/flash-image"
 
@@ -14,6 +15,10 @@ export interface Options {
     outside: { host: string; port: number | undefined } | undefined
     /** 16 lower-case hexadecimal digits; undefined: a random one. */
     deviceId: string | undefined
+    /** Devices to run; more than one only with the page. */
+    devices: number
+    /** The page's port, 0 for any; undefined: no page. */
+    webPort: number | undefined
     /** Settings given on the command line, as the device stores them. */
     settings: Settings
 }
@@ -48,7 +53,8 @@ Examples:
   npm start
   npm start -- --outage 10
   npm start -- --outage 30 --json --set RETRY_CAP=5000
-  npm start -- --host test.example.org --port 1883`
+  npm start -- --host test.example.org --port 1883
+  npm start -- --devices 50 --web`
 
 /** Seconds as milliseconds. */
 function outage(text: string): number {
@@ -62,6 +68,16 @@ function port(text: string): number {
     const value = Number(text)
     if (!/^\d+$/.test(text) || value < 1 || value > 65535)
         throw new InvalidArgumentError("Allowed: 1 to 65535.")
+    return value
+}
+
+/** A real VM costs about a percent of a core. */
+export const MAX_HERD = 200
+
+function devices(text: string): number {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < 1 || value > MAX_HERD)
+        throw new InvalidArgumentError(`Allowed: 1 to ${MAX_HERD}.`)
     return value
 }
 
@@ -96,6 +112,9 @@ function setting(text: string, before: Settings | undefined): Settings {
         )
     return { ...before, [key]: json }
 }
+
+/** What makes no sense together with a page that is looked at and acted on. */
+const PAGE_ALONE = ["outage", "json", "host", "port", "deviceId"]
 
 /**
  * Reads the flags.
@@ -139,11 +158,32 @@ export function readOptions(
             "a setting of the firmware; may be repeated",
             setting,
         )
+        .option(
+            "--web [port]",
+            "serve a page on 127.0.0.1 with every device and buttons for trouble",
+            pagePort,
+        )
+        .option(
+            "--devices <number>",
+            "how many devices; with --web (default: 1)",
+            devices,
+        )
         .option("--verbose", "show what the runtime itself prints, too")
         .addHelpText("after", HELP)
         .showHelpAfterError("(npm start -- --help lists the flags)")
     const given = readFlags(command, args, print)
     if (typeof given === "number") return given
+    const hasPage = given.web !== undefined
+    const clash = hasPage
+        ? PAGE_ALONE.find(name => given[name] !== undefined)
+        : given.devices !== undefined && "devices"
+    if (clash) {
+        const why = hasPage
+            ? `--web and --${clash}: one of them`
+            : "--devices is for a page: add --web"
+        print(`error: ${why}\n`, true)
+        return 2
+    }
     const hasBroker = given.host !== undefined || given.port !== undefined
     return {
         outageMs: given.outage ?? (hasTerminal ? undefined : DEFAULT_OUTAGE_MS),
@@ -153,6 +193,12 @@ export function readOptions(
             ? { host: given.host ?? "127.0.0.1", port: given.port }
             : undefined,
         deviceId: given.deviceId,
+        devices: given.devices ?? 1,
+        webPort: hasPage
+            ? typeof given.web === "number"
+                ? given.web
+                : 0
+            : undefined,
         settings: given.set ?? {},
     }
 }
