@@ -31,11 +31,10 @@ export interface RowJson extends ResultJson {
     devices: number
 }
 
-export function rowJsonOf({
-    seed,
-    results,
-    interrupted,
-}: Rows): Omit<ComparisonJson, "limitSeconds" | "policies"> & {
+export function rowJsonOf({ seed, results, interrupted }: Rows): Omit<
+    ComparisonJson,
+    "limitSeconds" | "policies"
+> & {
     limitSeconds: null
     policies: RowJson[]
 } {

@@ -51,7 +51,11 @@ test(
             },
         })
         const untilPrint = async (key: string, limitMs: number) => {
-            await device.until(key, () => device.prints(key).length > 0, limitMs)
+            await device.until(
+                key,
+                () => device.prints(key).length > 0,
+                limitMs,
+            )
             return device.prints(key)[0]
         }
 
