@@ -40,9 +40,10 @@ function words(line: Line): string {
             return (
                 `program ${line.version} started on ${line.id} after ${line.cause}, ` +
                 `clock at ${span(line.upMs)}` +
-                (line.starts === undefined
-                    ? ""
-                    : `, ${count(line.starts, "start")} of its own doing lately`)
+                (line.starts
+                    ? `, ${count(line.starts, "start")} of its own doing lately`
+                    : "") +
+                (line.verdict === "trial" ? ", on trial after a hold" : "")
             )
         case "link":
             return (
@@ -64,10 +65,13 @@ function words(line: Line): string {
         case "halt":
             return `stopped, no more attempts until told to start: ${line.reason}`
         case "held":
+            if (line.leftMs === 0) return `the hold is over: ${line.reason}`
             return (
                 `held off the network for ${span(line.leftMs)} more ` +
                 `by the restart limit (trip ${line.trips}): ${line.reason}`
             )
+        case "reboot":
+            return `reboots on purpose (${line.cause}): ${line.reason}`
         case "drop":
             return (
                 `dropped ${line.what}` +

@@ -18,6 +18,12 @@ export { defaultPolicy } from "./core/backoff"
 export { VERSION } from "./version"
 export { wifiLink, type LinkHandler } from "./device/link"
 export { serveCommands } from "./device/commands"
+export {
+    limitRestarts,
+    type RestartLimit,
+    type RestartOptions,
+} from "./device/restart-limit"
+export { startWatchdog } from "./device/watchdog"
 export { messageText } from "./device/text"
 
 /** Options of `startMqtt`. Only `host` must be given. */

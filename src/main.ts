@@ -11,11 +11,13 @@ import { below, wholeSeconds } from "./core/int"
 import { readPolicy } from "./core/policy-settings"
 import { log } from "./device/log"
 import { deviceRandom } from "./device/random"
-import { readRaw } from "./device/settings"
+import { readSettings } from "./device/settings"
 import { checkTopicName } from "./mqtt/topic"
 import {
+    limitRestarts,
     serveCommands,
     startMqtt,
+    startWatchdog,
     type MqttOptions,
     VERSION,
     wifiLink,
@@ -44,16 +46,6 @@ const KEYS = [
     "MAX_PACKET",
     "TELEMETRY",
 ]
-
-/** All settings, read once: what follows needs no waiting. */
-async function readSettings(): Promise<ConfigSource> {
-    const values: string[] = []
-    for (const key of KEYS) values.push(await readRaw(key))
-    return {
-        raw: key => values[KEYS.indexOf(key)],
-        complain: log,
-    }
-}
 
 /** The first part of every topic; one that can't be part of a topic is refused. */
 function readPrefix(from: ConfigSource): string {
@@ -107,18 +99,22 @@ function connect(from: ConfigSource, topic: string): Client | undefined {
     }
 }
 
-const id = ds.deviceIdentifier("self")
-const upMs = ds.millis()
-// A start at which the clock already runs came without a chip reset.
-const cause = upMs < 2000 ? "power-on" : "restart"
-log({ ev: "boot", id, version: VERSION, cause, upMs })
+// First of all, and before any network: a program that crashes again and again stays here for a while.
+const button = new ds.Button()
+const limit = await limitRestarts({ version: VERSION, button })
 
-const source = await readSettings()
-const topic = readPrefix(source) + "/" + id
+const source = await readSettings(KEYS, log)
+if (limit.problem === "missing" && source.found === 0) {
+    // The runtime formats its store when the power is cut inside a write.
+    const used = "an empty store: new, or formatted"
+    refuse(source, "RST", "missing", "a record, or at least one setting", used)
+}
+const topic = readPrefix(source) + "/" + ds.deviceIdentifier("self")
 const everyMs = intSetting(source, "TELEMETRY", 1, 86400, 60) * 1000
 const client = connect(source, topic)
 if (client) {
-    serveCommands(client, topic)
+    startWatchdog(client, limit)
+    serveCommands(client, topic, limit)
     // Devices switched on together must not report together for ever.
     await ds.sleep(1 + below(everyMs, deviceRandom()))
 }

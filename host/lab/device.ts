@@ -95,12 +95,14 @@ export class LabDevice {
             onReboot: () => {
                 this.isConnected = false
                 this.say("reboot")
+                this.network.blocked = false
                 this.reboots.push(this.nowMs)
                 this.associate()
             },
             onAbort: reason => {
                 this.isConnected = false
                 this.say(`abort ${reason}`)
+                this.network.blocked = false
                 this.aborts.push({ atMs: this.nowMs, reason })
                 this.associate()
             },
@@ -148,6 +150,7 @@ export class LabDevice {
         if (!this.vm.isOn) return
         this.isConnected = false
         this.say("power off")
+        this.network.blocked = false
         this.vm.powerOff()
     }
 

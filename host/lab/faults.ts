@@ -26,6 +26,12 @@ export const noSuchHost =
 /** SYNs vanish: neither success nor error, ever. */
 export const blackHole = (): Fault => () => ({ dial: () => "silence" })
 
+/**
+ * The peer takes the connection and says nothing in the TLS handshake: the ESP32's socket worker blocks in it for ever, and
+ * later dials wait behind it. It ends when Wi-Fi goes or the chip resets.
+ */
+export const handshakeHangs = (): Fault => () => ({ blocks: () => true })
+
 /** Only some dials fail, by another fault's rule. */
 export const sometimes =
     (percent: number, fault: Fault): Fault =>

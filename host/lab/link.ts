@@ -18,6 +18,8 @@ export interface Hooks extends WireHooks {
     isUp?(): boolean
     /** Runs inside the open native: a throw kills the VM; false makes the native fail unseen. */
     open?(): boolean | void
+    /** The device's worker never comes back from this dial, and later ones wait behind it. */
+    blocks?(): boolean
     /** The code the write native returns instead of sending. */
     write?(bytes: Uint8Array): number | undefined
     /** The device has closed its end. */
@@ -65,6 +67,7 @@ export class Link implements Socket, Wire {
     private readonly made = new Map<Rule, Hooks>()
     private peer: Peer | undefined
     private ownRandom: LabRandom | undefined
+    isBlocked = false
     /** The device's end is open, or still dialling. */
     deviceOpen = true
     /** The broker's end is open. */
@@ -126,8 +129,14 @@ export class Link implements Socket, Wire {
 
     dial() {
         this.say(`dial ${this.tls ? "tls" : "tcp"} ${this.address}`)
+        this.isBlocked = this.view.blocked
+        if (this.isBlocked) return
         const rttMs = 2 * this.view.net.latencyMs
         for (const hooks of this.hooks()) {
+            if (hooks.blocks?.()) {
+                this.isBlocked = this.view.blocked = true
+                return
+            }
             const fate = hooks.dial?.()
             if (fate === "silence") return
             if (fate) {

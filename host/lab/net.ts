@@ -84,6 +84,8 @@ export class NetworkView implements Network {
     up = true
     /** False from a power cut until the device dials again: nobody answers for it. */
     present = true
+    /** A dial never comes back, and holds up all later ones, until Wi-Fi goes or the chip resets. */
+    blocked = false
     /** The connection opened last. */
     current: Link | undefined
     /** Connections so far. */
@@ -109,6 +111,7 @@ export class NetworkView implements Network {
     /** Wi-Fi is gone: every connection of this device fails, and the other ends hear nothing. */
     lose() {
         this.up = false
+        this.blocked = false
         for (const link of [...this.net.links])
             if (link.view === this) link.lose("network is down")
     }

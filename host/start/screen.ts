@@ -77,6 +77,7 @@ export class Screen {
             case "lost":
             case "halt":
             case "held":
+            case "reboot":
             case "panic":
                 return red
             case "retry":

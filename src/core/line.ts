@@ -20,12 +20,16 @@ export interface BootLine {
     /** Device id, 16 hex digits. */
     id: string
     version: string
-    /** What led to this start, in words: power, crash, restart, watchdog. */
+    /** What led to this start, in words; core/restart.ts has the list. */
     cause: string
     /** The clock at this start; below 2,000 after a chip reset. */
     upMs: number
     /** Starts that the device did to itself, in the restart limit's window. */
     starts?: number
+    /** Holds since the last stable run. */
+    trips?: number
+    /** What the restart limit makes of it: run, held or trial. */
+    verdict?: "run" | "held" | "trial"
 }
 
 /** Wi-Fi came or went. */
@@ -93,9 +97,18 @@ export interface HaltLine {
 /** The restart limit keeps this start off the network. */
 export interface HeldLine {
     ev: "held"
+    /** 0: the hold is over, and the reason says why. */
     leftMs: number
     reason: string
     trips: number
+}
+
+/** The device is about to reboot on purpose. */
+export interface RebootLine {
+    ev: "reboot"
+    /** watchdog, planned or command. */
+    cause: string
+    reason: string
 }
 
 /** Something did not fit and was dropped. */
@@ -130,6 +143,7 @@ export type Line =
     | RetryLine
     | HaltLine
     | HeldLine
+    | RebootLine
     | DropLine
     | ConfigLine
 
@@ -227,7 +241,9 @@ function isLine(o: any): boolean {
                 isText(o.version) &&
                 isText(o.cause) &&
                 isCount(o.upMs) &&
-                (o.starts === undefined || isCount(o.starts))
+                isCountOrNone(o.starts) &&
+                isCountOrNone(o.trips) &&
+                isVerdictOrNone(o.verdict)
             )
         case "link":
             return isFlag(o.up) && isTextOrNone(o.ip) && isTextOrNone(o.why)
@@ -254,11 +270,13 @@ function isLine(o: any): boolean {
             return isText(o.reason)
         case "held":
             return isCount(o.leftMs) && isText(o.reason) && isCount(o.trips)
+        case "reboot":
+            return isText(o.cause) && isText(o.reason)
         case "drop":
             return (
                 isText(o.what) &&
                 isTextOrNone(o.topic) &&
-                (o.bytes === undefined || isCount(o.bytes)) &&
+                isCountOrNone(o.bytes) &&
                 isText(o.reason) &&
                 isCount(o.dropped)
             )
@@ -289,6 +307,14 @@ function isFlag(v: unknown): boolean {
 /** A whole number from 0 up, and not Infinity. */
 function isCount(v: any): boolean {
     return typeof v === "number" && v >= 0 && Math.floor(v) === v && v - v === 0
+}
+
+function isCountOrNone(v: unknown): boolean {
+    return v === undefined || isCount(v)
+}
+
+function isVerdictOrNone(v: unknown): boolean {
+    return v === undefined || v === "run" || v === "held" || v === "trial"
 }
 
 function isVerdict(o: any): boolean {

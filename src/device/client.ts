@@ -42,6 +42,13 @@ export interface ClientOptions {
     link?: (changed: LinkHandler) => void
 }
 
+/** Who wants to know that the supervisor and its natives still answer; see core/watchdog.ts. */
+export interface Monitor {
+    beat(nowMs: number, promisedDueMs: number): void
+    nativeStarted(nowMs: number, limitMs: number): void
+    nativeDone(): void
+}
+
 /** Counters since the program started. */
 export interface Counters {
     /** Times a CONNACK 0 came. */
@@ -132,6 +139,7 @@ export class Client implements Port, SessionPort {
         dropped: 0,
         handlerErrors: 0,
     }
+    monitor: Monitor = undefined
     private readonly outbox: Outbox
     private mailbox: Post[] = []
     /** What `stop()` and `start()` ask for; in a row they come to at most one of each, in this order. */
@@ -170,6 +178,7 @@ export class Client implements Port, SessionPort {
         const self = this
         socketClose() // what a crash left open
         socketListen((event, arg) => {
+            if (self.monitor) self.monitor.nativeDone()
             if (event === "data") self.chunk(arg as Buffer)
             else self.socketEvent(event, arg + "")
         })
@@ -212,7 +221,9 @@ export class Client implements Port, SessionPort {
         } catch (e) {
             this.survive(e)
         }
-        const sleepMs = this.sleepMs(ds.millis())
+        const nowMs = ds.millis()
+        const sleepMs = this.sleepMs(nowMs)
+        if (this.monitor) this.monitor.beat(nowMs, nowMs + sleepMs)
         if (sleepMs > 0 && !this.mailbox.length && !this.asked())
             await ds.suspend(sleepMs)
         else await ds.sleep(1)
@@ -439,7 +450,10 @@ export class Client implements Port, SessionPort {
 
     dial(): string | undefined {
         const { host, port, tls } = this.connection.endpoint
-        return socketOpen(host, port, tls)
+        const problem = socketOpen(host, port, tls)
+        if (problem === undefined && this.monitor)
+            this.monitor.nativeStarted(ds.millis(), 0)
+        return problem
     }
 
     connect(): string | undefined {

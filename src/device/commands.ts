@@ -4,10 +4,8 @@ import { cleanText } from "../core/line"
 import { parseCommand, type Command } from "../core/command"
 import type { Publish } from "../mqtt/parser"
 import type { Client } from "./client"
+import { reboot, type Leaves } from "./reboot"
 import { messageText } from "./text"
-
-/** How long a clean goodbye may take before a reboot happens without it. */
-const GOODBYE_MS = 1000
 
 /** After a refusal, until the commands' filter is asked for again. */
 const ASK_AGAIN_MS = 60000
@@ -15,8 +13,9 @@ const ASK_AGAIN_MS = 60000
 /**
  * Listens on `<base>/cmd/<name>` and answers each command on `<base>/res`. Returns at once.
  * @param base such as "herdless/0123456789abcdef"
+ * @param limit counts the reboots that are asked for
  */
-export function serveCommands(client: Client, base: string) {
+export function serveCommands(client: Client, base: string, limit?: Leaves) {
     const prefix = base + "/cmd/"
     const startMs = ds.millis()
     const listen = async () => {
@@ -35,6 +34,13 @@ export function serveCommands(client: Client, base: string) {
         const upMs = ds.millis() - startMs
         const command = parseCommand(name, { retain, dup, text }, upMs)
         await obey(client, base, name, command)
+        if (command.name !== "reboot") return
+        if (!(await reboot(client, limit, "command", "asked to")))
+            await answer(client, base, {
+                cmd: name,
+                ok: false,
+                why: "flash doesn't take the reason",
+            })
     }
     listen.start()
 }
@@ -64,7 +70,6 @@ async function obey(
             break
     }
     await answer(client, base, { cmd, ok: true })
-    if (command.name === "reboot") await reboot(client)
 }
 
 async function answer(client: Client, base: string, what: any) {
@@ -87,12 +92,4 @@ function statusOf(client: Client, cmd: string) {
         dropped,
         handlerErrors,
     }
-}
-
-async function reboot(client: Client) {
-    client.stop()
-    const giveUpMs = ds.millis() + GOODBYE_MS
-    while (client.state() !== "halted" && ds.millis() < giveUpMs)
-        await ds.sleep(20)
-    ds.reboot()
 }

@@ -13,12 +13,29 @@ const POLL_MS = 15000
 /** The runtime answers from a cache this old, so an event is looked at once more after it. */
 const CACHE_MS = 600
 
+let theWifi: ds.Wifi
+
+/** One for all: a service is given to one role only. */
+function wifiRole(): ds.Wifi {
+    if (!theWifi) theWifi = new ds.Wifi()
+    return theWifi
+}
+
+/** Has Wi-Fi join again, which ends every socket; without a Wi-Fi service nothing happens. */
+export function rejoinWifi() {
+    const wifi = wifiRole()
+    const ask = async () => {
+        await wifi.reconnect()
+    }
+    if (wifi.isBound) ask.start()
+}
+
 /**
  * Watches Wi-Fi; pass it to `startMqtt` as `link`. The first change is reported once the service
  * is found, about a second after power-on.
  */
 export function wifiLink(changed: LinkHandler) {
-    const wifi = new ds.Wifi()
+    const wifi = wifiRole()
     const link = new Link()
     let failed = ""
     let reported = false

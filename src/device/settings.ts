@@ -1,16 +1,104 @@
-// Reads settings from flash, raw: `readSetting` of @devicescript/settings returns the default
-// for text it can't parse, so garbage would look like a missing value.
+// Settings in flash as raw text: `readSetting` of @devicescript/settings returns the default for text it can't parse, so
+// garbage would look like a missing value, and it waits for ever for an answer that was lost. Nor is its role used,
+// which every program that imports it has, whether it reads settings or not.
 import * as ds from "@devicescript/core"
-import { settings } from "@devicescript/settings"
+import type { ConfigSource } from "../core/config"
+import type { ConfigLine } from "../core/line"
+import { readText } from "../mqtt/bytes"
 
-/** The text stored under `key` (at most 13 characters), or undefined. */
+/** What a read says when no answer came, or none that is text: no setting and no record can be empty. */
+export const NO_ANSWER = ""
+
+/** After power-on the service needs a second to be found; then it answers within milliseconds (measured). */
+const ANSWER_MS = 2000
+
+/** Times that a read, or a write and its reading back, is tried. */
+const TRIES = 3
+
+let theStore: ds.Settings
+
+function store(): ds.Settings {
+    if (!theStore) theStore = new ds.Settings()
+    return theStore
+}
+
+/** The text stored under `key` (at most 13 characters); undefined when there is none; NO_ANSWER. */
 export async function readRaw(key: string): Promise<string | undefined> {
-    const packet = await ds.actionReport(
-        settings,
-        "get",
-        async () => await settings.get(key),
-        p => p.decode()[0] === key,
-    )
-    const bytes = packet.decode()[1] as Buffer
-    return bytes && bytes.length ? bytes.toString() : undefined
+    let text = await ask(key)
+    for (let i = 1; i < TRIES && text === NO_ANSWER; ++i) text = await ask(key)
+    return text
+}
+
+/** Stores `text` (at most 200 bytes) under `key` and reads it back: whether it is there. */
+export async function writeRaw(key: string, text: string): Promise<boolean> {
+    const send = async () => {
+        await store().set(key, Buffer.from(text))
+    }
+    for (let i = 0; i < TRIES; ++i) {
+        send.start()
+        if ((await ask(key)) === text) return true
+    }
+    return false
+}
+
+/** Deletes a setting: whether it is gone. */
+export async function deleteRaw(key: string): Promise<boolean> {
+    const send = async () => {
+        await store().delete(key)
+    }
+    send.start()
+    return (await readRaw(key)) === undefined
+}
+
+/** Settings that have been read, all at once: what follows needs no waiting. */
+export interface ReadSettings extends ConfigSource {
+    /** How many of the keys there are. */
+    found: number
+}
+
+/** Reads settings; `complain` is told of those that are not allowed. */
+export async function readSettings(
+    keys: string[],
+    complain: (line: ConfigLine) => void,
+): Promise<ReadSettings> {
+    const values: string[] = []
+    let found = 0
+    for (const key of keys) {
+        const value = await readRaw(key)
+        if (value !== undefined) found++
+        values.push(value)
+    }
+    return { raw: key => values[keys.indexOf(key)], complain, found }
+}
+
+/** Asks once. The request has a fiber of its own: while the service is not found, it waits there. */
+async function ask(key: string): Promise<string | undefined> {
+    const fiber = ds.Fiber.self()
+    const settings = store()
+    const code = settings.spec.lookup("get").code
+    let answered = false
+    let text: string | undefined = NO_ANSWER
+    const stop = settings.report().subscribe(p => {
+        if (answered || p.serviceCommand !== code) return
+        const [name, value] = p.decode() as [string, Buffer]
+        if (name !== key) return
+        answered = true
+        text = textOf(value)
+        if (fiber.suspended) fiber.resume(undefined)
+    })
+    const send = async () => {
+        await store().get(key)
+    }
+    send.start()
+    const untilMs = ds.millis() + ANSWER_MS
+    while (!answered && ds.millis() < untilMs)
+        await ds.suspend(untilMs - ds.millis())
+    stop()
+    return text
+}
+
+function textOf(value: Buffer): string | undefined {
+    if (!value || !value.length) return undefined
+    const text = readText(value, 0, value.length)
+    return text === undefined ? NO_ANSWER : text
 }

@@ -68,11 +68,13 @@ function shapes(): Case[] {
                 ev: "boot",
                 id: "a1b2c3d4e5f60718",
                 version: "1.2.3",
-                cause: "power",
-                upMs: 1160,
+                cause: "crash",
+                upMs: 61160,
                 starts: 2,
+                trips: 1,
+                verdict: "trial",
             },
-            '{"ev":"boot","id":"a1b2c3d4e5f60718","version":"1.2.3","cause":"power","upMs":1160,"starts":2}',
+            '{"ev":"boot","id":"a1b2c3d4e5f60718","version":"1.2.3","cause":"crash","upMs":61160,"starts":2,"trips":1,"verdict":"trial"}',
         ),
         line(
             {
@@ -192,7 +194,16 @@ function longests(): Case[] {
     const all: Case[] = []
     for (const t of [worst, plain]) {
         const lines: Line[] = [
-            { ev: "boot", id: t, version: t, cause: t, upMs: n, starts: n },
+            {
+                ev: "boot",
+                id: t,
+                version: t,
+                cause: t,
+                upMs: n,
+                starts: n,
+                trips: n,
+                verdict: "trial",
+            },
             { ev: "link", up: false, ip: t, why: t },
             { ev: "attempt", n, host: t, port: 65535, proto: t },
             { ev: "connected", n, tookMs: n, session: false },
@@ -208,6 +219,7 @@ function longests(): Case[] {
             },
             { ev: "halt", reason: t },
             { ev: "held", leftMs: n, reason: t, trips: n },
+            { ev: "reboot", cause: t, reason: t },
             { ev: "drop", what: t, topic: t, bytes: n, reason: t, dropped: n },
             { ev: "config", key: t, value: t, allowed: t, used: t },
         ]

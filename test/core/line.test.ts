@@ -39,8 +39,12 @@ const verdict = { lane, evidence, reason: text }
 const kinds = [
     kind(
         "boot",
-        { id: text, version: text, cause: text, upMs: count, starts: count },
-        "starts",
+        {
+            ...{ id: text, version: text, cause: text, upMs: count },
+            ...{ starts: count, trips: count },
+            verdict: fc.constantFrom("run", "held", "trial"),
+        },
+        ...["starts", "trips", "verdict"],
     ),
     kind("link", { up: flag, ip: text, why: text }, "ip", "why"),
     kind("attempt", { n: count, host: text, port: count, proto: text }),
@@ -53,6 +57,7 @@ const kinds = [
     }),
     kind("halt", { reason: text }),
     kind("held", { leftMs: count, reason: text, trips: count }),
+    kind("reboot", { cause: text, reason: text }),
     kind(
         "drop",
         { what: text, topic: text, bytes: count, reason: text, dropped: count },

@@ -24,6 +24,9 @@ const table: [Line, string][] = [
             version: "0.1.0",
             cause: "power-on",
             upMs: 1162,
+            starts: 0,
+            trips: 0,
+            verdict: "run",
         },
         "program 0.1.0 started on 1122334455667788 after power-on, clock at 1.2 s",
     ],
@@ -35,8 +38,10 @@ const table: [Line, string][] = [
             cause: "crash",
             upMs: 61000,
             starts: 3,
+            trips: 1,
+            verdict: "trial",
         },
-        "program 0.1.0 started on 1122334455667788 after crash, clock at 1 min 1 s, 3 starts of its own doing lately",
+        "program 0.1.0 started on 1122334455667788 after crash, clock at 1 min 1 s, 3 starts of its own doing lately, on trial after a hold",
     ],
     [{ ev: "link", up: true, ip: "10.0.0.2" }, "Wi-Fi up, address 10.0.0.2"],
     [{ ev: "link", up: false, why: "no address" }, "Wi-Fi down: no address"],
@@ -125,6 +130,14 @@ const table: [Line, string][] = [
         "held off the network for 5 min more by the restart limit (trip 1): 5 crashes in 120 s",
     ],
     [
+        { ev: "held", leftMs: 0, reason: "cleared by the button", trips: 1 },
+        "the hold is over: cleared by the button",
+    ],
+    [
+        { ev: "reboot", cause: "planned", reason: "the clock ends soon" },
+        "reboots on purpose (planned): the clock ends soon",
+    ],
+    [
         {
             ev: "drop",
             what: "message in",
@@ -157,7 +170,7 @@ suite("a line in words", () => {
 
     test("every kind of line is in the table", () => {
         const kinds = new Set(table.map(([line]) => line.ev))
-        assert.equal(kinds.size, 10)
+        assert.equal(kinds.size, 11)
     })
 
     test("a reason with ESC, newline and bidi controls stays one harmless line", () => {

@@ -52,7 +52,7 @@ export async function onBench(
     }
 }
 
-/** No panic, no reset, no flash write, one socket at most, and every wait as its line said. */
+/** No panic, no reset, flash within its budget, one socket at most, and every wait as its line said. */
 function alwaysHolds({ broker, device }: Bench, spec: BenchSpec) {
     assert.deepEqual(device.panics, [], "panics")
     assert.deepEqual(device.aborts, [], "aborts")
@@ -61,7 +61,10 @@ function alwaysHolds({ broker, device }: Bench, spec: BenchSpec) {
         spec.reboots ?? 0,
         "reboots",
     )
-    assert.equal(device.flashWrites, 0, "flash writes")
+    // The restart limit's: one for a start, one to clear, and one before a reboot. A program without it writes nothing.
+    const starts = device.said("boot").length
+    const budget = 2 * starts + device.reboots.length
+    assert.ok(device.flashWrites <= budget, `${device.flashWrites} writes`)
     assert.ok(
         broker.maxOpen <= (spec.maxOpen ?? 1),
         `${broker.maxOpen} sockets open at once`,

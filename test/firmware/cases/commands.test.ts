@@ -261,7 +261,9 @@ describe("reboot", () => {
             assert.ok(device.reboots[0] - atMs < 1000)
             assert.equal(device.said("halt").length, 1)
             assert.equal(device.said("boot").length, 2)
-            assert.equal(device.last("boot").cause, "power-on")
+            assert.equal(device.last("boot").cause, "command")
+            assert.equal(device.last("boot").starts, 1)
+            assert.equal(device.last("reboot").cause, "command")
         }))
 
     test("QoS 0 works too, and a minute later once more", () =>

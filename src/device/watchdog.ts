@@ -1,0 +1,53 @@
+// The watchdog on a device: a fiber of its own that looks every 10 s whether the connection's supervisor and its natives
+// still answer, and reboots before the clock's end. What counts as evidence, and what is done about it, is in core/watchdog.ts.
+import * as ds from "@devicescript/core"
+import { plannedRebootDue, plannedRebootMs, Watchdog } from "../core/watchdog"
+import type { Client } from "./client"
+import { log } from "./log"
+import { rejoinWifi } from "./link"
+import { reboot } from "./reboot"
+import type { RestartLimit } from "./restart-limit"
+
+const LOOK_MS = 10000
+
+/**
+ * Watches a client. When the device is stuck, Wi-Fi is asked to reconnect, and 5 min later the device reboots; a broker
+ * that is down is never a reason. Between day 40 and day 45 of its uptime the device reboots, because on day 49 every timer
+ * of the runtime stops. The restart limit counts all reboots but the latter.
+ * @param mayReboot false puts a reboot off, for an hour at most
+ */
+export function startWatchdog(
+    client: Client,
+    limit: RestartLimit,
+    mayReboot?: () => boolean,
+) {
+    const dog = new Watchdog(ds.millis(), limit.watchdogs())
+    const plannedMs = plannedRebootMs(ds.deviceIdentifier("self"))
+    client.monitor = dog
+    const look = async () => {
+        const nowMs = ds.millis()
+        const may = mayReboot ? mayReboot() : true
+        const remedy = dog.check(nowMs, may)
+        const { reason } = dog
+        if (plannedRebootDue(nowMs, plannedMs, may))
+            await reboot(client, limit, "planned", "the clock ends soon")
+        else if (remedy === "reboot")
+            await reboot(client, limit, "watchdog", reason)
+        else if (remedy === "wifi") {
+            log({ ev: "link", up: client.connection.hasLink, why: reason })
+            rejoinWifi()
+        }
+    }
+    const run = async () => {
+        while (true) {
+            await ds.sleep(LOOK_MS)
+            try {
+                await look()
+            } catch (e) {
+                // mayReboot is the application's.
+                console.error(e as any)
+            }
+        }
+    }
+    run.start()
+}
