@@ -23,7 +23,7 @@ export const noSuchHost =
         dial: () => ({ error: `getaddrinfo ENOTFOUND ${link.host}`, afterMs }),
     })
 
-/** SYNs vanish: neither success nor error, ever. */
+/** SYNs vanish: no success, and no error for longer than a device waits. */
 export const blackHole = (): Fault => () => ({ dial: () => "silence" })
 
 /**

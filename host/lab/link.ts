@@ -58,6 +58,12 @@ export type Listener = (peer: Peer) => void
 /** Told of everything that the network does; for logs. */
 export type Tap = (device: string, what: string, bytes?: Uint8Array) => void
 
+/**
+ * A stack gives up a SYN that nobody answers, and says so, if the program still listens. lwIP does after some 18 s for each address;
+ * here it is a little more than a device waits by default, so that the waiting is what one sees.
+ */
+const SYN_MS = 30_500
+
 /** One connection, seen from the middle. */
 export class Link implements Socket, Wire {
     readonly id: number
@@ -67,7 +73,6 @@ export class Link implements Socket, Wire {
     private readonly made = new Map<Rule, Hooks>()
     private peer: Peer | undefined
     private ownRandom: LabRandom | undefined
-    isBlocked = false
     /** The device's end is open, or still dialling. */
     deviceOpen = true
     /** The broker's end is open. */
@@ -129,16 +134,18 @@ export class Link implements Socket, Wire {
 
     dial() {
         this.say(`dial ${this.tls ? "tls" : "tcp"} ${this.address}`)
-        this.isBlocked = this.view.blocked
-        if (this.isBlocked) return
+        if (this.view.blocked) return
         const rttMs = 2 * this.view.net.latencyMs
         for (const hooks of this.hooks()) {
             if (hooks.blocks?.()) {
-                this.isBlocked = this.view.blocked = true
+                this.view.blocked = true
                 return
             }
             const fate = hooks.dial?.()
-            if (fate === "silence") return
+            if (fate === "silence")
+                return this.after(SYN_MS, () =>
+                    this.fail(`connect ETIMEDOUT ${this.address}`),
+                )
             if (fate) {
                 const { error, afterMs = rttMs } = fate
                 return this.after(afterMs, () => this.fail(error))

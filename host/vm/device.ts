@@ -51,19 +51,12 @@ const CODE_SECTION = 40
 /** Above the last opcode and below the first constant. */
 const ILLEGAL_OPCODE = 0x7f
 
-/**
- * From the close of a socket that is still dialling to the event that ends its dial: as on an ESP32, whose stack ends every
- * connection attempt and says so, wanted or not. (How much later it does, differs.)
- */
-const DIAL_ENDS_MS = 50
-
 /** Return code of socket natives when there is no socket. */
 const NO_SOCKET = -10
 
 export class DeviceVm {
     private vm: VmModule | undefined
     private socket: Socket | undefined
-    private inbox: Inbox | undefined
     private rebootTimer: Timer | undefined
     /** Times the program died since the device was made, `ds.restart()` not counted. */
     panics: number[] = []
@@ -210,7 +203,6 @@ export class DeviceVm {
                 close: () => inbox.put(EVENT_CLOSE),
             })
             this.socket = socket
-            this.inbox = inbox
             return socket === noSocket ? -1 : 0
         }
         vm.sockWrite = (pointer, bytes) =>
@@ -218,17 +210,9 @@ export class DeviceVm {
                 ? this.socket.write(vm.HEAPU8.slice(pointer, pointer + bytes))
                 : NO_SOCKET
         vm.sockClose = () => {
-            const { socket, inbox } = this
-            if (!socket) return NO_SOCKET
-            socket.close()
+            if (!this.socket) return NO_SOCKET
+            this.socket.close()
             this.socket = undefined
-            if (!inbox?.hasDelivered && !socket.isBlocked)
-                clock.setTimeout(() => {
-                    if (vm !== this.vm) return
-                    const what = Buffer.from("connection attempt ended")
-                    socketEvent(vm, EVENT_ERROR, what)
-                    vm.wake()
-                }, DIAL_ENDS_MS)
             return 0
         }
     }
@@ -247,8 +231,6 @@ class Inbox {
         bytes?: Uint8Array
     }[] = []
     private busy = false
-    /** The program has heard of the socket. */
-    hasDelivered = false
 
     constructor(
         private readonly clock: Clock,
@@ -266,7 +248,6 @@ class Inbox {
         this.busy = item !== undefined
         if (!item || !this.isCurrent()) return
         this.clock.setTimeout(() => this.deliver(), CHUNK_MS)
-        this.hasDelivered = true
         socketEvent(this.vm, item.event, item.bytes)
         this.vm.wake()
     }

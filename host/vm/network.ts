@@ -13,8 +13,6 @@ export interface SocketEvents {
 
 /** One outgoing connection. After `close` or `destroy` no event follows. */
 export interface Socket {
-    /** The native that dials never comes back, whatever is done about it: not even a close makes it answer. */
-    readonly isBlocked?: boolean
     /** Sends bytes; returns 0, or the negative code the native would return. */
     write(bytes: Uint8Array): number
     /** Sends what is queued, then FIN. */
@@ -45,7 +43,6 @@ export function inChunks(bytes: Uint8Array, each: (piece: Uint8Array) => void) {
 
 /** What `open` returns when the native could not even begin. */
 export const noSocket: Socket = {
-    isBlocked: true,
     write: () => -10,
     close() {},
     destroy() {},

@@ -149,6 +149,8 @@ export class Client implements Port, SessionPort {
     private fiber: ds.Fiber
     /** Counts sockets: what an old one still has in the mailbox is no news of the next. */
     private epoch = 0
+    /** The dial has had no answer. */
+    private dialling = false
     private chunks = 0
     /** Chunks were dropped: this connection can't go on. */
     private flooded = false
@@ -178,7 +180,7 @@ export class Client implements Port, SessionPort {
         const self = this
         socketClose() // what a crash left open
         socketListen((event, arg) => {
-            if (self.monitor) self.monitor.nativeDone()
+            self.answered(event)
             if (event === "data") self.chunk(arg as Buffer)
             else self.socketEvent(event, arg + "")
         })
@@ -284,6 +286,15 @@ export class Client implements Port, SessionPort {
         this.post(async () => {
             if (epoch === self.epoch) await post()
         })
+    }
+
+    /** The native that dials has come back. */
+    private answered(event: string) {
+        this.dialling = false
+        if (this.monitor) this.monitor.nativeDone()
+        // To a dial that was given up.
+        if (event === "open" && this.connection.state.name !== "connecting")
+            socketClose()
     }
 
     private socketEvent(event: string, text: string) {
@@ -451,7 +462,8 @@ export class Client implements Port, SessionPort {
     dial(): string | undefined {
         const { host, port, tls } = this.connection.endpoint
         const problem = socketOpen(host, port, tls)
-        if (problem === undefined && this.monitor)
+        this.dialling = problem === undefined
+        if (this.dialling && this.monitor)
             this.monitor.nativeStarted(ds.millis(), 0)
         return problem
     }
@@ -466,7 +478,8 @@ export class Client implements Port, SessionPort {
     }
 
     close() {
-        socketClose()
+        // A dial that is given up is listened to until the next: its end shows that the native isn't blocked.
+        if (!this.dialling) socketClose()
         this.epoch++
         this.chunks = 0
         this.flooded = false
