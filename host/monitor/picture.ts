@@ -203,6 +203,7 @@ export function tone(
         case "lost":
         case "halt":
         case "held":
+        case "reboot":
             return colours.red
         case "retry":
             return colours.yellow

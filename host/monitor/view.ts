@@ -223,6 +223,8 @@ function afterLog(view: DeviceView, line: Line, tMs: number): DeviceView {
             }
             return enter({ ...failed(view, reason, tMs), wait }, "held", tMs)
         }
+        case "reboot":
+            return failed(view, describe(line), tMs)
         case "drop":
             return dropped(view, line.what, line.dropped)
         case "config": {
