@@ -114,7 +114,10 @@ async function hardTimes(seed: number, lazyTurns: boolean): Promise<string[]> {
 test("VMs that sleep until something is due do the same at the same time", async () => {
     const eager = await hardTimes(3, false)
     const lazy = await hardTimes(3, true)
-    // What happens to two devices in the same millisecond has no order.
-    assert.deepEqual(lazy.sort(), eager.sort())
+    // What happens to two devices in the same millisecond has no order, and the runtime's
+    // services (flash is one) get their turn every 10 ms, counted from the one before.
+    const comparable = (log: string[]) =>
+        log.map(line => line.replace(/^ *\d+ (d\d flash)/, "$1")).sort()
+    assert.deepEqual(comparable(lazy), comparable(eager))
     assert.ok(lazy.length > 1000)
 })
