@@ -50,19 +50,14 @@ export function socketVerdict(
         return retry(
             phase === "dial" ? "socket not opened" : "socket write failed",
         )
-    switch (phase) {
-        case "dial":
-            return dialVerdict(what, tls, text)
-        case "connack":
-            if (what === "timeout") return stalled("no CONNACK in time")
-            return reset("closed before CONNACK")
-        default:
-            if (what === "timeout") return stalled("no PINGRESP in time")
-            // Our own network went: that says nothing about the broker.
-            if (hasAny(text.toLowerCase(), "network", "unreach"))
-                return retry("network lost")
-            return reset("connection closed")
-    }
+    if (phase === "dial") return dialVerdict(what, tls, text)
+    const isSession = phase === "session"
+    if (what === "timeout")
+        return stalled(isSession ? "no PINGRESP in time" : "no CONNACK in time")
+    // Our own network went: that says nothing about the broker.
+    if (hasAny(text.toLowerCase(), "network", "unreach"))
+        return retry("network lost")
+    return reset(isSession ? "connection closed" : "closed before CONNACK")
 }
 
 function dialVerdict(what: SocketFault, tls: boolean, text: string): Verdict {

@@ -153,14 +153,15 @@ async function puppet() {
     say({ ready: true })
 }
 
-/** Stops in a state, and starts again after `pauseMs`. */
-async function stopIn(name: string, pauseMs: number) {
+/** Stops `afterMs` into a state, and starts again after `pauseMs`. */
+async function stopIn(name: string, pauseMs: number, afterMs: number) {
     if (name === "disconnecting" || name === "halted") {
         await settled("connected")
         client.stop()
     }
     if (name === "noLink") changeLink("down")
     await settled(name)
+    if (afterMs) await ds.sleep(afterMs)
     say({ stopIn: client.state() })
     client.stop()
     if (name === "noLink") {
@@ -268,7 +269,7 @@ switch (name) {
         await puppet()
         break
     case "stopIn":
-        await stopIn(a, b)
+        await stopIn(a, b, c ? c : 0)
         break
     case "long":
         await longSession(client, a, b, say)

@@ -158,6 +158,12 @@ function sockets(): Case[] {
         ),
         ...both(
             "connack",
+            "error",
+            "network is down",
+            "retry refused: network lost",
+        ),
+        ...both(
+            "connack",
             "native",
             "-10",
             "retry refused: socket write failed",
@@ -174,6 +180,12 @@ function sockets(): Case[] {
             "error",
             "write EPIPE",
             "overload reset: connection closed",
+        ),
+        ...both(
+            "session",
+            "error",
+            "read ENETUNREACH",
+            "retry refused: network lost",
         ),
         ...both(
             "session",
