@@ -1,5 +1,9 @@
 // The command line of a tool that takes its arguments and its output as parameters, for tests.
-import type { Command, OptionValues } from "commander"
+import {
+    InvalidArgumentError,
+    type Command,
+    type OptionValues,
+} from "commander"
 
 /**
  * Reads the flags a command has been told of.
@@ -27,4 +31,18 @@ export function readFlags(
         return exitCode === 0 ? 0 : 2
     }
     return command.opts()
+}
+
+/** Where a tool's help and complaints go when it is no test that asks. */
+export function toConsole(text: string, isError: boolean) {
+    const { stdout, stderr } = process
+    ;(isError ? stderr : stdout).write(text)
+}
+
+/** A flag's value: a whole number in a range. */
+export const whole = (low: number, high: number) => (text: string) => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < low || value > high)
+        throw new InvalidArgumentError(`Allowed: ${low} to ${high}.`)
+    return value
 }

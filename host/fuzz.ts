@@ -4,7 +4,8 @@ import { createHash } from "node:crypto"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
-import { Command, InvalidArgumentError } from "commander"
+import { Command } from "commander"
+import { readFlags, toConsole, whole } from "./flags"
 import { span } from "./show"
 import { Pool } from "./soak/pool"
 import { loadProgram, PROJECT } from "./vm/program"
@@ -19,14 +20,19 @@ const VM_SHARE = 1000
 
 const FINDS = join(PROJECT, "test/host/finds")
 
-function count(text: string): number {
-    const value = Number(text)
-    if (!/^\d+$/.test(text) || value > 1e9)
-        throw new InvalidArgumentError("Allowed: 0 to 1000000000.")
-    return value
+/** What the flags say. */
+interface Options {
+    pure: number
+    vm: number
+    seed: number
+    jobs: number
+    json?: boolean
 }
 
-const command = new Command("npm run fuzz --")
+const MAX = 1_000_000_000
+const count = whole(0, MAX)
+
+const COMMAND = new Command("npm run fuzz --")
     .description(
         "Feeds mutated broker streams to the parser and to the firmware in the VM: nothing may panic, hang or grow.",
     )
@@ -38,21 +44,13 @@ const command = new Command("npm run fuzz --")
     )
     .option("--vm <n>", "streams through the firmware", count, 10_000)
     .option("--seed <n>", "another seed gives other streams", count, 1)
-    .option("--jobs <n>", "workers", count, availableParallelism())
+    .option("--jobs <n>", "workers", whole(1, 1000), availableParallelism())
     .option("--json", "print the result as one JSON object")
     .addHelpText(
         "after",
         "\nExit codes: 0 nothing found; 1 a find, written to test/host/finds; 2 a flag can't be used; 130 Ctrl-C.",
     )
-    .exitOverride()
-
-function readOptions() {
-    try {
-        return command.parse().opts()
-    } catch (e) {
-        process.exit((e as { exitCode: number }).exitCode === 0 ? 0 : 2)
-    }
-}
+    .allowExcessArguments(false)
 
 /** Keeps a find as a test. */
 function keep(way: string, { what, chunks }: Find): string {
@@ -71,13 +69,12 @@ function shares(way: Share["way"], seed: number, total: number): Share[] {
     return all
 }
 
-async function run() {
-    const options = readOptions()
-    const { seed, json } = options
+async function run(options: Options) {
+    const { seed, json, jobs } = options
     const startMs = performance.now()
     const pool = new Pool<Share, Yield>(
         new URL("./fuzz/worker.ts", import.meta.url),
-        Math.max(1, options.jobs),
+        jobs,
     )
     const done = { pure: 0, vm: 0 }
     const packets: Record<string, number> = {}
@@ -135,4 +132,6 @@ async function run() {
     finish(finds.length ? 1 : 0)
 }
 
-void run()
+const given = readFlags(COMMAND, process.argv.slice(2), toConsole)
+if (typeof given === "number") process.exit(given)
+else void run(given as Options)

@@ -6,6 +6,7 @@ import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { Command, InvalidArgumentError } from "commander"
 import pc from "picocolors"
+import { readFlags, toConsole, whole } from "./flags"
 import { MUTANTS, type Mutant } from "./mutants/list"
 import { Tree } from "./mutants/tree"
 import { span } from "./show"
@@ -140,46 +141,35 @@ async function judge(
     return row
 }
 
-function count(text: string): number {
-    if (!/^[1-9]\d{0,2}$/.test(text))
-        throw new InvalidArgumentError("Allowed: 1 to 999.")
-    return Number(text)
+/** What the flags say. */
+interface Options {
+    all?: boolean
+    stage?: string[]
+    jobs: number
+    json?: boolean
 }
 
-function readOptions() {
-    const command = new Command("npm run mutants --")
-        .description(
-            "Breaks the firmware in many ways and shows which test catches each.",
-        )
-        .argument("[words...]", "only mutants whose name has one of these")
-        .option(
-            "--all",
-            "run every part of the suite, not up to the first catch",
-        )
-        .option(
-            "--stage <names...>",
-            `only these parts: ${STAGES.map(s => s.name).join(", ")}`,
-        )
-        .option("--jobs <n>", "at a time", count, availableParallelism())
-        .option("--json", "print the result as one JSON object")
-        .addHelpText(
-            "after",
-            "\nExit codes: 0 each was caught; 1 one was not, or is out of date; 2 a flag can't be used; 130 Ctrl-C.",
-        )
-        .exitOverride()
-    try {
-        command.parse()
-        return { ...command.opts(), words: command.args } as {
-            all?: boolean
-            stage?: string[]
-            jobs: number
-            json?: boolean
-            words: string[]
-        }
-    } catch (e) {
-        process.exit((e as { exitCode: number }).exitCode === 0 ? 0 : 2)
-    }
+const NAMES = STAGES.map(s => s.name).join(", ")
+
+function stageNames(name: string, before: string[] = []): string[] {
+    if (!STAGES.some(s => s.name === name))
+        throw new InvalidArgumentError(`Allowed: ${NAMES}.`)
+    return [...before, name]
 }
+
+const COMMAND = new Command("npm run mutants --")
+    .description(
+        "Breaks the firmware in many ways and shows which test catches each.",
+    )
+    .argument("[words...]", "only mutants whose name has one of these")
+    .option("--all", "run every part of the suite, not up to the first catch")
+    .option("--stage <names...>", `only these parts: ${NAMES}`, stageNames)
+    .option("--jobs <n>", "at a time", whole(1, 999), availableParallelism())
+    .option("--json", "print the result as one JSON object")
+    .addHelpText(
+        "after",
+        "\nExit codes: 0 each was caught; 1 one was not, or is out of date; 2 a flag can't be used; 130 Ctrl-C.",
+    )
 
 /** Caught, and nothing went wrong on the way. */
 const isCaught = (row: Row) =>
@@ -197,8 +187,10 @@ function describe({ mutant, caught, problem }: Row): string {
     return `${mutant.name}\n    ${result}`
 }
 
-async function run() {
-    const { all = false, jobs, json, words, stage } = readOptions()
+async function run(
+    { all = false, jobs, json, stage }: Options,
+    words: string[],
+) {
     const stages = STAGES.filter(s => !stage || stage.includes(s.name))
     const startMs = performance.now()
     const chosen = MUTANTS.filter(
@@ -252,4 +244,6 @@ async function run() {
     finish(rows.every(isCaught) ? 0 : 1)
 }
 
-void run()
+const given = readFlags(COMMAND, process.argv.slice(2), toConsole)
+if (typeof given === "number") process.exit(given)
+else void run(given as Options, COMMAND.args)

@@ -1,7 +1,8 @@
 // `npm run size`: what our code costs a device, beside the stock MQTTClient: bytes of bytecode (flash) and of heap in
 // use at rest (connected, idle for a minute, garbage collected), measured in the lab.
 import { writeSync } from "node:fs"
-import { Command, CommanderError } from "commander"
+import { Command } from "commander"
+import { readFlags, toConsole } from "./flags"
 import { World } from "./lab/world"
 import { loadProgram, type DebugInfo } from "./vm/program"
 
@@ -132,16 +133,15 @@ async function main() {
         )
         .option("--json", "one JSON object instead of tables", false)
         .addHelpText("after", HELP)
-        .exitOverride()
-    try {
-        command.parse()
-    } catch (e) {
-        process.exit((e as CommanderError).exitCode ? 2 : 0)
-    }
-    const { json } = command.opts<{ json: boolean }>()
+        .allowExcessArguments(false)
+    const given = readFlags(command, process.argv.slice(2), toConsole)
+    if (typeof given === "number") process.exit(given)
     try {
         const sizes = await allSizes()
-        writeSync(1, (json ? JSON.stringify(sizes) : sizeTable(sizes)) + "\n")
+        writeSync(
+            1,
+            (given.json ? JSON.stringify(sizes) : sizeTable(sizes)) + "\n",
+        )
         process.exit(0)
     } catch (e) {
         console.error(`npm run size: ${(e as Error).message}`)

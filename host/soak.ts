@@ -1,5 +1,6 @@
 // `npm run soak`: the firmware through hours of drawn troubles, on all cores. See soak/run.ts for what
 // a run is and soak/invariants.ts for what must hold.
+import { toConsole } from "./flags"
 import { loadProgram } from "./vm/program"
 import { castOf } from "./soak/cast"
 import { readOptions, type Options } from "./soak/options"
@@ -83,8 +84,6 @@ async function run(options: Options) {
     finish(tally.failures.length ? 1 : 0)
 }
 
-const options = readOptions(process.argv.slice(2), (text, isError) =>
-    (isError ? stderr : stdout).write(text),
-)
+const options = readOptions(process.argv.slice(2), toConsole)
 if (typeof options === "number") process.exit(options)
 else void run(options)

@@ -1,6 +1,6 @@
 // The command line of `npm run monitor`: flags in, checked options out.
-import { Command, InvalidArgumentError } from "commander"
-import { readFlags } from "../flags"
+import { Command } from "commander"
+import { readFlags, whole } from "../flags"
 
 export interface Options {
     list: boolean
@@ -37,15 +37,6 @@ Examples:
 
 /** The rates a port may be read at. */
 const MAX_BAUD = 4_000_000
-
-function whole(min: number, max: number) {
-    return (text: string): number => {
-        const value = Number(text)
-        if (!/^\d+$/.test(text) || value < min || value > max)
-            throw new InvalidArgumentError(`Allowed: ${min} to ${max}.`)
-        return value
-    }
-}
 
 /** A port for a page: any free one, or from 1024 up. */
 export function pagePort(text: string): number {

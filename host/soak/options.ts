@@ -4,7 +4,7 @@ import { existsSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { Command, InvalidArgumentError } from "commander"
-import { readFlags } from "../flags"
+import { readFlags, whole } from "../flags"
 import { PROJECT } from "../vm/program"
 
 export interface Options {
@@ -32,14 +32,6 @@ Examples:
   npm run soak -- --seeds 50 --hours 24
   npm run soak -- --seed 7 --hours 24             what seed 7 does
   npm run soak -- --seed 7 --hours 24 --shrink    and with how few troubles`
-
-/** A whole number in a range. */
-const whole = (low: number, high: number) => (text: string) => {
-    const value = Number(text)
-    if (!/^\d+$/.test(text) || value < low || value > high)
-        throw new InvalidArgumentError(`Allowed: ${low} to ${high}.`)
-    return value
-}
 
 function hours(text: string): number {
     const value = Number(text)
