@@ -13,6 +13,8 @@ export interface DeviceOptions {
     clock: Clock
     network: Network
     flash: Flash
+    /** Size of the flash store in bytes, two banks; the VM's own 8 kB when left out. */
+    flashBytes?: number
     /** The hardware's random numbers. */
     entropy: (bytes: number) => Uint8Array
     /** Collects garbage at every allocation: slow, finds dangling references. */
@@ -87,6 +89,7 @@ export class DeviceVm {
             turnMs: lazy && (askedMs => lazy.turnMs(vm, askedMs)),
         })
         this.vm = vm
+        if (options.flashBytes) vm.flashSize = options.flashBytes
         vm.flashLoad = () => options.flash.load()
         vm.flashSave = image => options.flash.save(this.undamaged(image))
         vm.dmesg = line => options.onConsole?.(line)

@@ -12,6 +12,14 @@ const SETTLE_MS = 2000
 /** Values longer than this make the runtime abort; the writer refuses them. */
 export const MAX_VALUE_BYTES = 200
 
+/** The store of a particular kind of board. */
+export interface StoreOptions {
+    /** Size of the store, two banks together; the VM's own 8 kB when left out. */
+    storeBytes?: number
+    /** What the runtime itself reads, as bare text and not as JSON: Wi-Fi's keys. */
+    texts?: Settings
+}
+
 /**
  * The flash image of a device that has this program and these settings and has never run.
  * @throws RangeError for a value of more than MAX_VALUE_BYTES
@@ -19,6 +27,7 @@ export const MAX_VALUE_BYTES = 200
 export async function makeFlash(
     bytecode: Uint8Array,
     settings: Settings = {},
+    { storeBytes, texts = {} }: StoreOptions = {},
 ): Promise<Uint8Array> {
     const clock = new VirtualClock()
     clock.drains = true
@@ -30,6 +39,7 @@ export async function makeFlash(
         network: noNetwork,
         flash,
         entropy: bytes => new Uint8Array(bytes),
+        flashBytes: storeBytes,
         onFrame: bus.toBus,
     })
     bus.connect(device)
@@ -37,8 +47,9 @@ export async function makeFlash(
     await clock.runUntil(() => !!bus.settings(), SETTLE_MS)
     const client = bus.settings()
     if (!client) throw new Error("the VM did not offer its settings service")
-    for (const key of Object.keys(settings)) {
-        const value = Buffer.from(settings[key], "utf8")
+    const all = { ...settings, ...texts }
+    for (const key of Object.keys(all)) {
+        const value = Buffer.from(all[key], "utf8")
         if (value.length > MAX_VALUE_BYTES)
             throw new RangeError(
                 `setting ${key} has ${value.length} bytes; allowed: at most ${MAX_VALUE_BYTES}`,
@@ -52,5 +63,12 @@ export async function makeFlash(
     device.deploy(bytecode)
     device.powerOff()
     await bus.close()
-    return flash.image
+    return padded(flash.image, storeBytes)
+}
+
+/** The VM leaves out what is erased at the end; on a board an earlier program may lie there. */
+function padded(image: Uint8Array, bytes = image.length): Uint8Array {
+    const whole = new Uint8Array(bytes).fill(0xff)
+    whole.set(image)
+    return whole
 }

@@ -108,7 +108,7 @@ function compile(file: string, folder: string) {
 }
 
 /** One compile at a time: each unpacks @devicescript/* into the one node_modules. */
-function withLock(run: () => void) {
+export function withLock(run: () => void) {
     const lock = join(CACHE, "lock")
     mkdirSync(CACHE, { recursive: true })
     const pause = new Int32Array(new SharedArrayBuffer(4))

@@ -1,0 +1,174 @@
+// `npm run flash` up to the hardware: the real devs and the real esptool write to a chip in download mode on a
+// pseudo-terminal, and a VM boots from what it then holds. `npm run deploy` to a VM on such a line.
+import assert from "node:assert/strict"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { after, describe, test, type TestContext } from "node:test"
+import { BoardBus } from "../../host/flash/board-bus"
+import type { Board } from "../../host/flash/boards"
+import { findEsptool } from "../../host/flash/esptool"
+import { sendParcel } from "../../host/flash/send"
+import { writeImage } from "../../host/flash/write"
+import { loadProgram } from "../../host/vm/program"
+import { FlashBench, SECRET, WIFI_SECRET } from "./bench"
+import { bootStore } from "./boot"
+import { ChipInDownloadMode } from "./chip"
+import { hasPty, openPty } from "./pty"
+import { madeUpRuntime } from "./runtime"
+import { SerialBoard } from "./serial-board"
+
+function esptool(): string | undefined {
+    try {
+        return findEsptool(undefined)
+    } catch {
+        return undefined
+    }
+}
+
+const STORE = { start: 0x1c0000, end: 0x200000 }
+const USB = { vendorId: "303a", productId: "1001" }
+
+/** A pseudo-terminal for the length of a test. */
+async function port(path: string, t: TestContext) {
+    const pty = await openPty(path)
+    t.after(() => pty.close())
+    return pty
+}
+
+const skip = !hasPty
+    ? "socat is not installed"
+    : esptool()
+      ? false
+      : "esptool is not installed"
+
+describe("npm run flash", { skip, concurrency: 3 }, () => {
+    const bench = new FlashBench()
+    after(() => bench.remove())
+    const ports = [0, 1, 2].map(n => bench.portPath(n))
+    bench.givePorts(ports.map(path => ({ path, ...USB })))
+
+    test("a blank board gets runtime, program, settings and Wi-Fi, and starts", async t => {
+        const pty = await port(ports[0], t)
+        const chip = new ChipInDownloadMode("esp32c3", pty.board)
+        const file = bench.runtimeFile("esp32c3")
+        const { code, out, err } = await bench.run("flash", [
+            ...["--board", "esp32c3_supermini", "--file", file],
+            ...["--port", ports[0], "--baud", "921600"],
+        ])
+        assert.equal(code, 0, out + err)
+        assert.match(
+            out,
+            /run: \S+ --port \S+ttyUSB0 --baud 921600 write_flash 0x0 \S+-0x0\.bin/,
+        )
+        assert.match(out, /Hash of data verified/)
+        const runtime = madeUpRuntime("esp32c3")
+        assert.deepEqual(chip.flash.subarray(0, runtime.length), runtime)
+        const store = chip.flash.subarray(STORE.start, STORE.end)
+        const booted = await bootStore(store, ["MQTT_PWD", "wifi_psk"])
+        assert.match(booted.console.join("\n"), /> host is broker\.lan/)
+        assert.deepEqual(booted.values, {
+            MQTT_PWD: `"${SECRET}"`,
+            wifi_psk: WIFI_SECRET,
+        })
+        assert.ok(!(out + err).includes(SECRET))
+        assert.ok(!(out + err).includes(WIFI_SECRET))
+    })
+
+    /** The step that touches the board, alone. */
+    async function write(board: Board, file: string, port: string) {
+        const all = [
+            board,
+            { id: "esp32c3_supermini", name: "SuperMini", chip: "esp32c3" },
+        ]
+        const target = { board, all, port, esptool: esptool()!, baud: 115200 }
+        await writeImage(target, file, {
+            cwd: bench.project,
+            env: bench.env(),
+        })
+    }
+
+    test("wrong chip: which it is, and the boards that have it; nothing is written", async t => {
+        const pty = await port(ports[1], t)
+        const chip = new ChipInDownloadMode("esp32c3", pty.board)
+        const board = { id: "esp32_bare", name: "bare", chip: "esp32" }
+        await assert.rejects(
+            write(board, bench.runtimeFile("esp32"), ports[1]),
+            /wrong chip: the board on \S+ is an esp32c3, esp32_bare has an esp32\. Nothing was written[^]*esp32c3_supermini/,
+        )
+        assert.ok(chip.flash.every(byte => byte === 0xff))
+    })
+
+    test("a board that isn't in download mode: how to bring it there", async t => {
+        await port(ports[2], t)
+        const board = { id: "esp32_bare", name: "bare", chip: "esp32" }
+        const file = join(bench.folder, "small-0x1000.bin")
+        writeFileSync(file, madeUpRuntime("esp32").subarray(0, 4096))
+        await assert.rejects(
+            write(board, file, ports[2]),
+            /the chip on \S+ does not answer: hold BOOT/,
+        )
+    })
+
+    test("several boards, and none: said before anything takes long", async () => {
+        const env = { PATH: bench.barePath }
+        const several = await bench.run(
+            "flash",
+            ["--board", "esp32_bare", "--esptool", "x"],
+            env,
+        )
+        assert.equal(several.code, 1)
+        assert.match(several.err, /^npm run flash: 3 boards: say which/)
+    })
+})
+
+describe(
+    "npm run deploy",
+    { skip: !hasPty && "socat is not installed" },
+    () => {
+        const bench = new FlashBench()
+        after(() => bench.remove())
+
+        test("program, settings, Wi-Fi and the end of a hold arrive, and the program starts", async t => {
+            const pty = await port(bench.portPath(), t)
+            const board = new SerialBoard(pty.board)
+            board.powerOn()
+            t.after(() => board.powerOff())
+            const parcel = {
+                settings: { MQTT_HOST: '"broker.lan"', MQTT_PWD: '"\xfe\xfe"' },
+                wifi: { ssid: "lab", password: WIFI_SECRET },
+                bytecode: loadProgram("src/main.ts").bytecode,
+            }
+            const stop = new AbortController()
+            for (const isNew of [true, false]) {
+                const bus = await BoardBus.open(bench.portPath(), stop.signal)
+                assert.equal(await sendParcel(bus, parcel, () => {}), isNew)
+                await bus.close()
+                // It names no user: then there is no password in MQTT.
+                await board.until(() =>
+                    board.said(/"key":"MQTT_PWD","value":"\(secret\)"/),
+                )
+                board.console.length = 0
+            }
+            assert.ok(
+                board.received.some(f => f.includes(`lab\0${WIFI_SECRET}`)),
+            )
+            const { values } = await bootStore(
+                board.flash.image,
+                ["MQTT_PWD", "CLEAR_HOLD"],
+                SerialBoard.storeBytes,
+            )
+            assert.deepEqual(values, {
+                MQTT_PWD: '"\xfe\xfe"',
+                CLEAR_HOLD: "1",
+            })
+        })
+
+        test("a port on which no runtime answers", async t => {
+            await port(bench.portPath(1), t)
+            bench.givePorts([{ path: bench.portPath(1), ...USB }])
+            const { code, err } = await bench.run("deploy", [])
+            assert.equal(code, 1)
+            assert.match(err, /no DeviceScript runtime answers on \S+ttyUSB1/)
+        })
+    },
+)
