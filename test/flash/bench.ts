@@ -56,6 +56,11 @@ export class FlashBench {
         writeFileSync(join(this.project, name), text)
     }
 
+    /** Gives the project the boards of this one. */
+    linkBoards() {
+        symlinkSync(join(PROJECT, "boards"), join(this.project, "boards"))
+    }
+
     /** A runtime image on disk, under the name devs would give it. */
     runtimeFile(chip: string, name = `runtime-${chip}`): string {
         const offset = bootOffset(chip).toString(16)
