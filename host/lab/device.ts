@@ -1,7 +1,7 @@
 // One device of a world: the real VM with its flash, its Wi-Fi if it has one, and a record of all
 // that it said and did, with the world's time.
 import { parseLine, type Line } from "../../src/core/line"
-import { Bus, WifiAccess } from "../vm/bus"
+import { Bus, ButtonAccess, WifiAccess } from "../vm/bus"
 import type { Clock, Timer } from "../vm/clock"
 import { DeviceVm } from "../vm/device"
 import { MemoryFlash } from "../vm/flash"
@@ -20,6 +20,7 @@ export interface LabDeviceParts {
     random: LabRandom
     log: EventLog
     wifi: boolean
+    button: boolean
     gcStress: boolean
     lazyTurns: boolean
 }
@@ -43,6 +44,8 @@ export class LabDevice {
     readonly network: NetworkView
     /** Only of a device with Wi-Fi. */
     readonly wifi: WifiAccess | undefined
+    /** Only of a device with a button. */
+    readonly button: ButtonAccess | undefined
     /** Every line of the public log. */
     readonly lines: SaidLine[] = []
     /** Everything on the console, lines included. */
@@ -70,9 +73,10 @@ export class LabDevice {
         this.id = id
         this.network = net.view(name)
         this.flash = new CountingFlash(parts.image, () => this.say("flash"))
+        if (parts.wifi || parts.button) this.bus = new Bus(clock, false)
+        if (parts.button) this.button = new ButtonAccess(this.bus!, clock)
         if (parts.wifi) {
-            this.bus = new Bus(clock, false)
-            this.wifi = new WifiAccess(this.bus)
+            this.wifi = new WifiAccess(this.bus!)
             this.wifi.onReconnect = () => this.say("wifi reconnect")
             this.network.up = false
         }
@@ -199,6 +203,14 @@ export class LabDevice {
         this.associating = this.parts.clock.setTimeout(() => {
             if (this.offered && this.vm.isOn) this.joinWifi(this.offered)
         }, ASSOCIATE_MS)
+    }
+
+    /** Stores a setting as a person on a USB cable does. Only of a device on a bus: with Wi-Fi or a button. */
+    setSetting(key: string, json: string) {
+        this.say(`setting ${key} ${json}`)
+        const client = this.bus?.settings()
+        if (!client) throw new Error(`${this.name} shows no settings service`)
+        void client.setValue(key, Buffer.from(json))
     }
 
     /** The lines of one kind, oldest first, each with the world's time as `atMs`. */

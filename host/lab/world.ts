@@ -50,6 +50,8 @@ export interface DeviceSpec {
     name?: string
     /** With a Wi-Fi service, not yet associated: see `joinWifi`. Default: no such service, always a network. */
     wifi?: boolean
+    /** With a button on the bus: `device.button.press(ms)`. */
+    button?: boolean
     gcStress?: boolean
 }
 
@@ -89,7 +91,7 @@ export class World {
             spec.program ?? "src/main.ts",
             spec.settings ?? {},
         )
-        if (spec.wifi) this.clock.drains = true
+        if (spec.wifi || spec.button) this.clock.drains = true
         const make = () =>
             new LabDevice({
                 name,
@@ -100,6 +102,7 @@ export class World {
                 random: this.random.stream(`entropy of ${name}`),
                 log: this.log,
                 wifi: !!spec.wifi,
+                button: !!spec.button,
                 gcStress: !!spec.gcStress,
                 lazyTurns: this.options.lazyTurns ?? true,
             })

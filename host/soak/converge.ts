@@ -13,6 +13,9 @@ const BOOT_MS = 12_000
 /** Association, and the next look at the Wi-Fi service. */
 const LINK_MS = 20_000
 
+/** Between two lines of a hold. */
+const HELD_MS = 65_000
+
 const STEP_MS = 1000
 
 /** More than any promise here: an hour's wait, an attempt, another hour. */
@@ -86,6 +89,9 @@ function checkProgress(rig: Rig, actor: Actor, healedMs: number) {
         case "lost":
         case "halted":
             return stuck(policy.sinceMs, 5000)
+        case "held":
+            // A line a minute, and an end: the policy's watch sees to it that it comes nearer.
+            return stuck(policy.sinceMs, HELD_MS)
         case "connected":
             // Half-open is found out by whoever notices first, the broker at one and a half times.
             if (isBack(rig, actor, healedMs)) return

@@ -90,12 +90,19 @@ export class DeviceWatch {
         if (!this.isRunning) return
         if (line.ev === "connected") this.connects++
         if (line.ev === "lost") this.losses++
+        if (line.ev === "held" && line.leftMs === 0) this.upkeep.released()
+        if (line.ev === "reboot") this.reboots(atMs, line.cause)
         this.policy.line(atMs, tMs, line)
         if (line.ev === "retry") this.draw(line)
         if (line.ev === "attempt") this.attemptMs = atMs
         if (line.ev !== "lost" && line.ev !== "retry") return
         if (line.evidence !== "none" && this.attemptMs > this.healedMs)
             this.report("convergence", `healed, and yet: ${line.reason}`)
+    }
+
+    private reboots(atMs: number, cause: string) {
+        this.upkeep.reboots(atMs, cause)
+        this.policy.toldToReboot(atMs)
     }
 
     /** The first waits of a start are those of no other start, of no device. */

@@ -16,6 +16,7 @@ export const INVARIANTS = {
     patience: "CONNACK and TCP are waited for as long as the policy says",
     silence: "a silent peer is left after keep alive and ping",
     "gives up": "it never gives up",
+    held: "a hold begins at a start and gets shorter, to its end",
     line: "every change of state has its line, and every line its change",
     delivery: "a message reaches only handlers whose filter matches, unharmed",
     twice: "no message twice at QoS 0, at QoS 1 only with DUP",

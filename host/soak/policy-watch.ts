@@ -46,6 +46,9 @@ export type Phase =
 
 /** Once overload was proven, a session has to last this long. */
 const PROVEN_STABLE_MS = 600_000
+/** The longest hold. */
+const MAX_HOLD_MS = 3_600_000
+
 /** A line that must come because something happened comes within this. */
 const LINE_MS = 1000
 
@@ -72,6 +75,8 @@ export class PolicyWatch {
     /** The connection ended and a line has to say so until then; -1 for none. */
     private owedMs = -1
     lastInMs = 0
+    /** What was left of the hold at its last line. */
+    private heldMs = 0
     /** A retry command may take effect until then. */
     private easedUntilMs = -1
     /** A retry command may have taken effect without a line of its own. */
@@ -211,12 +216,23 @@ export class PolicyWatch {
             case "retry":
                 return this.retry(line, atMs, deviceMs)
             case "held":
-                return this.enter("held", atMs, deviceMs)
+                return this.held(line.leftMs, atMs, deviceMs)
             case "halt":
                 if (atMs > this.leavesUntilMs)
                     this.report("gives up", line.reason)
                 return this.enter("halted", atMs, deviceMs)
         }
+    }
+
+    /** A hold gets shorter, to its end. */
+    private held(leftMs: number, atMs: number, deviceMs: number) {
+        const longestMs = this.phase === "held" ? this.heldMs - 1 : MAX_HOLD_MS
+        if (leftMs > longestMs)
+            this.report("held", `${leftMs} ms left, after ${this.heldMs}`)
+        if (this.phase !== "held" && this.phase !== "booted")
+            this.report("held", `in phase ${this.phase}`)
+        this.heldMs = leftMs
+        this.enter("held", atMs, deviceMs)
     }
 
     private reset() {

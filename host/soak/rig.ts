@@ -238,6 +238,9 @@ export class Rig {
             address,
             counted(fault, () => {
                 this.count(t.what)
+                if (t.what === "openFails")
+                    for (const { watch } of this.actors)
+                        watch.upkeep.mayStick(this.world.nowMs)
                 if (t.what === "chipResets")
                     for (const { watch } of this.actors)
                         watch.upkeep.mayReset(this.world.nowMs)

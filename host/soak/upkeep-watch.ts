@@ -16,9 +16,14 @@ const MIN_LOOKS = 20
 /** A reset that was asked for comes within this: a queue of handlers may be before it. */
 const RESET_MS = 120_000
 
-/** Flash writes for each program start, and as a whole. */
+/** Flash writes for each start of the program: to count it, and to clear. One more before a reboot and after a hold. */
 const WRITES_PER_START = 2
-const WRITES_ONCE = 4
+
+/** A native that is stuck is noticed and answered with a reboot within this. */
+const STUCK_MS = 3_600_000
+
+/** What a start of the program follows. */
+const STARTS = ["power on", "panic ", "reboot", "abort "]
 
 export class UpkeepWatch {
     /** Program starts so far. */
@@ -27,6 +32,12 @@ export class UpkeepWatch {
     panics = 0
     lowestBytes = Infinity
     mostFibers = 0
+    /** Times a program may have started, whether it came to its boot line or not. */
+    private beginnings = 0
+    /** Writes that are allowed besides: reasons for reboots, trials. */
+    private extraWrites = 0
+    /** Until then natives may have been stuck. */
+    private stuckUntilMs = -1
     private kills = 0
     /** Until when each reset that was asked for may come. */
     private resetsUntilMs: number[] = []
@@ -48,8 +59,26 @@ export class UpkeepWatch {
         this.resetsUntilMs.push(atMs + RESET_MS)
     }
 
+    /** The soak blocks natives. */
+    mayStick(atMs: number) {
+        this.stuckUntilMs = atMs + STUCK_MS
+    }
+
+    /** The device says that it will reboot. */
+    reboots(atMs: number, cause: string) {
+        this.extraWrites++
+        if (cause === "watchdog" && atMs < this.stuckUntilMs)
+            this.mayReset(atMs)
+    }
+
+    /** A hold is over. */
+    released() {
+        this.extraWrites++
+    }
+
     /** A line of the world's log about this device. */
     event(atMs: number, text: string) {
+        if (STARTS.some(start => text.startsWith(start))) this.beginnings++
         if (text.startsWith("panic ")) this.panic(Number(text.slice(6)))
         else if (text === "reboot" || text.startsWith("abort "))
             this.wasReset(atMs, text)
@@ -76,11 +105,12 @@ export class UpkeepWatch {
 
     private wrote() {
         this.writes++
-        const budget = WRITES_PER_START * (this.starts + 1) + WRITES_ONCE
-        if (this.writes > budget)
+        const budget = WRITES_PER_START * this.beginnings + this.extraWrites
+        // A reason is written before the line that says so.
+        if (this.writes > budget + 1)
             this.report(
                 "flash",
-                `${this.writes} writes in ${this.starts} starts`,
+                `${this.writes} writes, at most ${budget} in ${this.starts} starts`,
             )
     }
 

@@ -19,6 +19,8 @@ const ASK_AGAIN_MS = 65_000
 interface Wire {
     id: number
     open: boolean
+    /** TCP came about. */
+    opened: boolean
     said: number
     left: boolean
     /** The first bytes from the broker, until it is known whether they are CONNACK 0. */
@@ -61,14 +63,17 @@ export class WireWatch {
         if (op.startsWith("dial")) return this.dial(atMs, id)
         const wire = this.wire
         if (!wire || wire.id !== id) return
-        if (op === "open") this.policy.opened(atMs)
+        // A dial that was given up: no connection there to be closed.
+        const over = op === "close" || op.includes("ETIMEDOUT")
+        if (!wire.opened && over) wire.open = false
+        else if (op === "open") this.opened(wire, atMs)
         else if (op === ">") this.sent(wire, bytes!)
         else if (op === "<") this.received(wire, atMs, bytes!)
         else if (!op.startsWith("write returned")) this.end(wire, atMs)
     }
 
     private dial(atMs: number, id: number) {
-        if (this.wire?.open)
+        if (this.wire?.open && this.wire.opened)
             this.report("one socket", "a dial while a connection is open")
         else if (atMs - this.endedMs < REOPEN_MS)
             this.report(
@@ -78,6 +83,7 @@ export class WireWatch {
         const wire: Wire = {
             id,
             open: true,
+            opened: false,
             said: 0,
             left: false,
             head: [],
@@ -96,6 +102,11 @@ export class WireWatch {
         }
         this.wire = wire
         this.policy.dial(atMs)
+    }
+
+    private opened(wire: Wire, atMs: number) {
+        wire.opened = true
+        this.policy.opened(atMs)
     }
 
     private end(wire: Wire, atMs: number) {

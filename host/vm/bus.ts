@@ -1,7 +1,10 @@
 // The device's Jacdac bus: jacdac-ts on the host's clock, for settings and for Wi-Fi.
 import {
+    ButtonEvent,
+    ButtonServer,
     FRAME_SEND,
     JDBus,
+    jdpack,
     JDServerServiceProvider,
     SettingsClient,
     SRV_SETTINGS,
@@ -156,5 +159,41 @@ export class WifiAccess {
     lostIp() {
         this.server.ssid.setValues([""])
         this.server.setAddress(new Uint8Array(0))
+    }
+}
+
+/** Hold events of a button that is kept down come this far apart. */
+const HOLD_MS = 500
+
+/** A board's button, played on the bus. */
+export class ButtonAccess {
+    private readonly server = new ButtonServer()
+
+    constructor(
+        bus: Bus,
+        private readonly clock: Clock,
+        deviceId = "5f1f000000000002",
+    ) {
+        bus.jacdac.addServiceProvider(
+            new ClockedProvider("button", [this.server], { deviceId }),
+        )
+    }
+
+    /** Holds it down for so long. */
+    press(forMs: number) {
+        void this.server.sendEvent(ButtonEvent.Down)
+        for (let ms = HOLD_MS; ms <= forMs; ms += HOLD_MS)
+            this.clock.setTimeout(() => {
+                const time = jdpack("u32", [ms])
+                void this.server.sendEvent(ButtonEvent.Hold, time)
+            }, ms)
+        this.clock.setTimeout(
+            () =>
+                void this.server.sendEvent(
+                    ButtonEvent.Up,
+                    jdpack("u32", [forMs]),
+                ),
+            forMs,
+        )
     }
 }

@@ -95,6 +95,14 @@ class Story {
             ...more,
         })
     }
+    held(atMs: number, leftMs: number): this {
+        const reason = "restart burst"
+        return this.line(atMs, { ev: "held", leftMs, reason, trips: 1 })
+    }
+    reboot(atMs: number, cause: string): this {
+        this.line(atMs, { ev: "reboot", cause, reason: "" })
+        return this.event(atMs, "reboot")
+    }
     attempt(atMs: number, n = 1): this {
         return this.line(atMs, {
             ev: "attempt",
@@ -209,11 +217,14 @@ const ROWS: Row[] = [
         s =>
             s
                 .dials()
+                .wire(2510, "open")
                 .retry(2600, {
                     n: 1,
-                    evidence: "refused",
+                    lane: "overload",
+                    evidence: "reset",
                     delayMs: 2800,
                     ceilingMs: 2800,
+                    proven: true,
                 })
                 .attempt(5400, 2)
                 .dial(5400),
@@ -224,6 +235,7 @@ const ROWS: Row[] = [
         s =>
             s
                 .dials()
+                .wire(2510, "open")
                 .wire(5390, "close")
                 .retry(5390, {
                     n: 1,
@@ -401,6 +413,43 @@ const ROWS: Row[] = [
         "it stops for good",
         "gives up",
         s => s.connects().line(3000, { ev: "halt", reason: "gave up" }),
+    ],
+    [
+        "a hold, a trial, and a first wait",
+        undefined,
+        s =>
+            s
+                .boot()
+                .held(1000, 300_000)
+                .held(61_000, 240_000)
+                .held(301_000, 0)
+                .retry(301_000, {})
+                .attempt(302_500)
+                .dial(302_500),
+    ],
+    [
+        "a hold that gets longer",
+        "held",
+        s => s.boot().held(1000, 300_000).held(61_000, 300_000),
+    ],
+    ["a hold without a start", "held", s => s.connects().held(3000, 300_000)],
+    [
+        "a dial during a hold",
+        "line",
+        s => s.boot().held(1000, 300_000).attempt(5000),
+    ],
+    [
+        "a watchdog's reboot with no native stuck",
+        "no reset",
+        s => s.connects().reboot(13_000, "watchdog"),
+    ],
+    [
+        "a watchdog's reboot because natives are stuck",
+        undefined,
+        s => {
+            s.connects().watch.upkeep.mayStick(10_000)
+            s.reboot(13_000, "watchdog")
+        },
     ],
     ["a dial that no line announced", "line", s => s.boot().dial(2000)],
     [
