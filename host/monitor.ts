@@ -41,9 +41,13 @@ class Monitor {
     private record: Writable | undefined
     private ending = false
     /** The time the picture is drawn for; a file's own time when one is shown. */
-    private nowMs = () => this.clock.nowMs()
+    private nowMs = () => this.elapsedMs()
 
     constructor(private readonly options: Options) {}
+
+    private elapsedMs() {
+        return Math.round(this.clock.nowMs())
+    }
 
     async run() {
         const { options } = this
@@ -109,12 +113,12 @@ class Monitor {
             tell: this.tell,
         })
         const serial = new Serial(port, baud, clock, {
-            bytes: bytes => listener.bytes(bytes, clock.nowMs()),
-            opened: reason => listener.opened(reason, clock.nowMs()),
-            closed: reason => listener.closed(reason, clock.nowMs()),
+            bytes: bytes => listener.bytes(bytes, this.elapsedMs()),
+            opened: reason => listener.opened(reason, this.elapsedMs()),
+            closed: reason => listener.closed(reason, this.elapsedMs()),
         })
         const tick = () => {
-            listener.tick(clock.nowMs())
+            listener.tick(this.elapsedMs())
             clock.setTimeout(tick, TICK_MS)
         }
         this.serials.set(port.path, serial)
@@ -153,7 +157,7 @@ class Monitor {
         await this.readAll(createReadStream(path), reader)
         if (this.options.show === "live")
             stdout.write(
-                this.draw(stdout.columns, stdout.rows - 1).join("\n") + "\n",
+                this.draw(stdout.columns, stdout.rows).join("\n") + "\n",
             )
         if (this.options.show !== "web") await this.end(0)
     }
@@ -161,14 +165,13 @@ class Monitor {
     /** A pipe is followed as it comes. A recording in it has its own times, and goes on from the last. */
     private async showPipe() {
         let ahead = 0
-        const { clock } = this
-        this.nowMs = () => clock.nowMs() + ahead
+        this.nowMs = () => this.elapsedMs() + ahead
         const reader = new RecordingReader({
             dev: "stdin",
             builds: this.builds,
-            nowMs: () => clock.nowMs(),
+            nowMs: () => this.elapsedMs(),
             tell: event => {
-                ahead = event.tMs - clock.nowMs()
+                ahead = event.tMs - this.elapsedMs()
                 this.tell(event)
             },
         })
@@ -200,7 +203,10 @@ class Monitor {
     }
 
     /** The device heard of last, and how many there are besides it. */
-    private draw(width = 80, height = 24): string[] {
+    private draw(columns: number, rows: number): string[] {
+        // A terminal that does not know its size says 0.
+        const width = columns || 80
+        const height = rows || 24
         const views = [...this.desk.views.values()]
         const view = views.reduce(
             (a, b) => (b.heardMs >= a.heardMs ? b : a),
@@ -209,10 +215,10 @@ class Monitor {
         const baud = this.serials.get(view.dev)?.baud
         const { colours } = this
         const nowMs = this.nowMs()
-        const rows = picture(view, { nowMs, width, height, colours, baud })
-        if (views.length < 2) return rows
+        const shown = picture(view, { nowMs, width, height, colours, baud })
+        if (views.length < 2) return shown
         return [
-            ...rows.slice(0, height - 1),
+            ...shown.slice(0, height - 1),
             `and ${views.length - 1} more: --web shows all`,
         ]
     }

@@ -10,6 +10,14 @@ export function plain(text: string): string {
     return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "")
 }
 
+/** Whether a console line is the runtime talking to itself: no output of the program, no error, no stack line. */
+export function isChatter(text: string): boolean {
+    if (!/^[>*!#?]| at |OOM|panic|Guru Med|abort\(|rst:0x/i.test(text))
+        return true
+    // The runtime says so itself at each start.
+    return /^\* (DeviceScript|start:|stop )/.test(text)
+}
+
 /** A time span in words: `320 ms`, `3.2 s`, `2 min 5 s`, `3 h 4 min`, `2 d 7 h`. */
 export function span(ms: number): string {
     if (ms < 1000) return `${Math.round(ms)} ms`
@@ -133,6 +141,7 @@ function meaning(line: RetryLine): string {
     }
 }
 
-function count(n: number, what: string): string {
-    return `${n} ${what}${n === 1 ? "" : "s"}`
+/** A number and what it counts. */
+export function count(n: number, one: string, more = `${one}s`): string {
+    return `${n} ${n === 1 ? one : more}`
 }

@@ -56,16 +56,16 @@ export class Listener {
         this.say({ ev: "port", open: true, reason })
     }
 
-    /** Nothing more comes: what is left is half a line. */
-    ended() {
-        this.splitter.end()
+    /** Nothing more comes: what is left is the last line of a file, or half a line (`mark` says so). */
+    ended(mark = "") {
+        this.splitter.end(mark)
         this.meter.end()
     }
 
     /** The port is gone. */
     closed(reason: string, nowMs: number) {
         this.tick(nowMs)
-        this.ended()
+        this.ended("…")
         this.say({ ev: "port", open: false, reason })
     }
 

@@ -27,8 +27,10 @@ export function mendLine(text: string): TimedLine | undefined {
     const whole =
         // Cut inside a text; a lone backslash before the cut would escape our quote.
         object(json.replace(/\\$/, "") + '..."}') ??
+        // Cut behind a value.
+        object(json + "}") ??
         // Cut inside a name, a number or a flag: the field is lost.
-        object(json.slice(0, json.lastIndexOf(",")) + "}")
+        object(json.slice(0, json.lastIndexOf(',"')) + "}")
     return whole && parseLine(head[0] + JSON.stringify({ ...lost, ...whole }))
 }
 

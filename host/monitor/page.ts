@@ -1,7 +1,13 @@
 // What runs in the browser: a row for each device, from the views that the server sends. All text that came from a device is
 // set as text, never as HTML. Countdowns run here, by the same code as on the terminal.
 import { strip } from "./strip"
-import { statusOf, type DeviceView, type State } from "./view"
+import {
+    countersOf,
+    STATE_NAMES,
+    statusOf,
+    type DeviceView,
+    type State,
+} from "./view"
 import type { Action, Told } from "./web"
 
 const views = new Map<string, DeviceView>()
@@ -48,6 +54,10 @@ function setText(element: HTMLElement, text: string) {
     if (element.textContent !== text) element.textContent = text
 }
 
+function seconds(ms: number): string {
+    return `${(ms / 1000).toFixed(2).padStart(8)} s`
+}
+
 function nowMs() {
     return told?.stands ? told.nowMs : performance.now() + aheadMs
 }
@@ -73,7 +83,7 @@ class Row {
     private readonly facts = make("dl")
     private readonly lines = make("pre", {
         tabindex: "0",
-        "aria-label": "What came last",
+        "aria-label": "What came last, newest first",
     })
     isOpen = false
 
@@ -123,10 +133,10 @@ class Row {
         const view = views.get(this.dev)!
         this.main.hidden = !FILTERS[filter](view)
         this.details.hidden = this.main.hidden || !this.isOpen
-        const { state, wait, counters, lastError, link, trouble } = view
+        const { state, wait, lastError, link, trouble } = view
         setText(this.button, view.id ?? view.dev)
         this.state.className = `state s-${state}`
-        setText(this.state, NAMES[state])
+        setText(this.state, STATE_NAMES[state])
         setText(
             this.why,
             [
@@ -138,12 +148,7 @@ class Row {
                 .filter(Boolean)
                 .join("; "),
         )
-        setText(
-            this.count,
-            `${counters.attempts} attempts, ${counters.losses} losses` +
-                (counters.drops ? `, ${counters.drops} drops` : "") +
-                (counters.crashes ? `, ${counters.crashes} crashes` : ""),
-        )
+        setText(this.count, countersOf(view))
         if (this.isOpen)
             this.showDetails(view, link?.text ?? "not heard of yet")
         this.tick()
@@ -174,7 +179,13 @@ class Row {
                 text ? [make("dt", {}, name), make("dd", {}, text)] : [],
             ),
         )
-        setText(this.lines, view.tail.map(({ text }) => text).join("\n"))
+        setText(
+            this.lines,
+            view.tail
+                .map(({ atMs, text }) => `${seconds(atMs)}  ${text}`)
+                .reverse()
+                .join("\n"),
+        )
     }
 
     /** Time passes. */
@@ -219,20 +230,6 @@ class Row {
         if (this.canvas.getAttribute("aria-label") !== label)
             this.canvas.setAttribute("aria-label", label)
     }
-}
-
-const NAMES: Record<State, string> = {
-    unknown: "unknown",
-    away: "unplugged",
-    off: "off",
-    starting: "starting",
-    noLink: "no Wi-Fi",
-    waiting: "waiting",
-    connecting: "connecting",
-    connected: "connected",
-    held: "held",
-    halted: "stopped",
-    crashed: "crashed",
 }
 
 const KINDS: Record<State, string> = {

@@ -2,8 +2,10 @@
 import type { createColors } from "picocolors"
 import { plain, span } from "../show"
 import type { MonitorEvent } from "./event"
-import { cellOf, strip, STRIP_LEGEND, STRIP_MS } from "./strip"
+import { cellOf, legendOf, strip, STRIP_MS } from "./strip"
 import {
+    countersOf,
+    STATE_NAMES,
     statusOf,
     wordsOf,
     type DeviceView,
@@ -35,7 +37,9 @@ export function picture(view: DeviceView, options: PictureOptions): string[] {
         how(fit(text, width - LABEL - 1))
     const rows = [
         bold(fit(` ${titleOf(view)}`, width)),
-        row(view.state, statusOf(view, nowMs), text => bold(paint(text))),
+        row(STATE_NAMES[view.state], statusOf(view, nowMs), text =>
+            bold(paint(text)),
+        ),
         ...waitRows(view, nowMs).map(text => row("", text, paint)),
         row("Wi-Fi", view.link?.text ?? "not heard of yet"),
         row("broker", view.broker ?? "not dialled yet"),
@@ -95,16 +99,6 @@ function lastErrorOf({ lastError }: DeviceView, nowMs: number): string {
     return `${span(agoMs)} ago: ${lastError.text}`
 }
 
-/** The counters in words. */
-export function countersOf({ counters }: DeviceView): string {
-    const { attempts, connects, losses, flaps, drops, crashes, starts } =
-        counters
-    return (
-        `${attempts} attempts, ${connects} connects, ${losses} losses, ` +
-        `${flaps} flaps, ${drops} drops, ${crashes} crashes, ${starts} starts`
-    )
-}
-
 function stripRows(
     view: DeviceView,
     { nowMs, width, colours }: PictureOptions,
@@ -112,12 +106,12 @@ function stripRows(
 ): string[] {
     const cells = Math.max(Math.min(width - LABEL - 2, 120), 1)
     const states = strip(view, nowMs, cells)
-    const painted_ = states
+    const cellsShown = states
         .map(state => painted(state, colours)(cellOf(state)))
         .join("")
     return [
-        row(`last ${span(STRIP_MS)}`, "") + painted_,
-        row("", STRIP_LEGEND, colours.dim),
+        row(`last ${span(STRIP_MS)}`, "") + cellsShown,
+        row("", legendOf(states), colours.dim),
     ]
 }
 
@@ -128,15 +122,12 @@ function troubleRows(
 ): string[] {
     if (!trouble) return []
     if (trouble.kind === "flood") return [trouble.text]
-    const rate = options.baud ? ` (read at ${options.baud} baud)` : ""
-    const noise = `${trouble.text}${rate}`
+    const read = options.baud ? `, read at ${options.baud} baud` : ""
+    const noise = trouble.text + read
     // A chip that resets talks at another rate for a moment: once is no sign.
     return trouble.times < 3
         ? [noise]
-        : [
-              `${noise}: a wrong baud rate?`,
-              "try --baud 115200, 1500000 or 74880",
-          ]
+        : [`wrong baud rate? ${noise}`, "try --baud 115200, 1500000 or 74880"]
 }
 
 function crashRows({ crash }: DeviceView, nowMs: number): string[] {

@@ -49,9 +49,9 @@ export class LineSplitter {
         else this.pushText(chunk)
     }
 
-    /** The port is gone: what is left is half a line. */
-    end() {
-        this.finish("…")
+    /** Nothing more comes. @param mark what is put behind the line that has no end */
+    end(mark: string) {
+        this.finish(mark)
         this.frame = -1
         this.wasMagic = false
     }

@@ -1,6 +1,6 @@
 // A device's recent past as one row of characters: time runs to the right and ends now. Pure.
 // Each state has a character of its own, so that the strip can be read without colours.
-import type { DeviceView, State } from "./view"
+import { STATE_NAMES, type DeviceView, type State } from "./view"
 
 /** How far a strip looks back. */
 export const STRIP_MS = 10 * 60_000
@@ -20,9 +20,13 @@ const CELLS: [State, string][] = [
     ["unknown", " "],
 ]
 
-/** What the characters mean. */
-export const STRIP_LEGEND =
-    "█ connected  | attempt  . waiting  _ no Wi-Fi  x crashed  ^ start  h held  # stopped  - unplugged  o off"
+/** What the characters of these cells mean. */
+export function legendOf(states: readonly State[]): string {
+    return CELLS.filter(([state]) => state !== "unknown")
+        .filter(([state]) => states.includes(state))
+        .map(([state, cell]) => `${cell} ${STATE_NAMES[state]}`)
+        .join("   ")
+}
 
 export function cellOf(state: State): string {
     return CELLS[rank(state)][1]
@@ -47,7 +51,8 @@ export function strip(
     history.forEach(({ atMs, state }, i) => {
         const untilMs = history[i + 1]?.atMs ?? nowMs
         if (untilMs < fromMs || atMs > nowMs) return
-        const last = cell(Math.max(untilMs, atMs))
+        // A state that ends where a cell begins is not in it.
+        const last = cell(Math.max(untilMs - 1, atMs))
         for (let c = Math.max(cell(atMs), 0); c <= last; ++c)
             if (rank(state) < rank(out[c])) out[c] = state
     })

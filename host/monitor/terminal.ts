@@ -49,7 +49,7 @@ export class Terminal {
     }
 
     private rows(): string[] {
-        return this.draw(this.out.columns || 80, this.out.rows || 24)
+        return this.draw(this.out.columns ?? 0, this.out.rows ?? 0)
     }
 
     /** Back to the usual screen, with the last picture on it. */

@@ -1,7 +1,7 @@
 // What is known of one device, made from what was heard of it: event in, view out, time a parameter. Pure.
 // Terminal and web page show the same view. Its size is bounded whatever a device sends: every list and every text has a limit.
 import type { Line, LostLine, RetryLine } from "../../src/core/line"
-import { describe, plain, span } from "../show"
+import { count, describe, isChatter, plain, span } from "../show"
 import type { MonitorEvent, PortLine } from "./event"
 
 export type State =
@@ -138,7 +138,7 @@ export function take(view: DeviceView, event: MonitorEvent): DeviceView {
         next = afterLog({ ...next, trouble: undefined }, line, tMs)
     else next = afterPort(next, line, tMs)
     const text = clip(wordsOf(line))
-    if (!text) return next
+    if (!text || (line.ev === "text" && isChatter(line.text))) return next
     const heard = { atMs: tMs, text, kind: line.ev }
     return { ...next, tail: pushed(view.tail, heard, MAX_TAIL) }
 }
@@ -180,7 +180,8 @@ function afterLog(view: DeviceView, line: Line, tMs: number): DeviceView {
             })
         case "link": {
             const text = clip(describe(line))
-            const next = { ...view, link: { up: line.up, text } }
+            const link = { up: line.up, text: text.replace(/^Wi-Fi /, "") }
+            const next = { ...view, link }
             if (line.up) return next
             return enter(
                 { ...failed(next, text, tMs), wait: undefined },
@@ -411,41 +412,66 @@ function clip(text: string): string {
     return clean.length > MAX_TEXT ? clean.slice(0, MAX_TEXT) + "…" : clean
 }
 
-/** What the device is doing, in a few words, with the time left to what comes next. */
+/** The states as a person reads them. */
+export const STATE_NAMES: Record<State, string> = {
+    unknown: "unknown",
+    away: "unplugged",
+    off: "off",
+    starting: "starting",
+    noLink: "no Wi-Fi",
+    waiting: "waiting",
+    connecting: "connecting",
+    connected: "connected",
+    held: "held",
+    halted: "stopped",
+    crashed: "crashed",
+}
+
+/** What stands beside the state's name: since when, or how long until what. */
 export function statusOf(view: DeviceView, nowMs: number): string {
     const { state, wait, attempt, sinceMs } = view
-    const inState = span(Math.max(nowMs - sinceMs, 0))
+    const inState = `for ${span(Math.max(nowMs - sinceMs, 0))}`
     const left = wait ? leftOf(wait.untilMs - nowMs) : ""
     switch (state) {
         case "unknown":
             return "nothing heard of its state yet"
         case "away":
-            return `port is gone since ${inState}: ${view.port?.reason ?? ""}`
+            return `${inState}: ${view.port?.reason ?? ""}`
         case "off":
-            return `no power since ${inState}`
         case "starting":
-            return `program started ${inState} ago`
         case "noLink":
-            return `no Wi-Fi since ${inState}`
+        case "connected":
+            return inState
         case "waiting":
             return wait
-                ? `attempt ${nextAttempt(view)} ${left}`
+                ? `attempt ${view.failures + 1} ${left}`
                 : "choosing a delay"
         case "connecting":
-            return `attempt ${attempt} runs since ${inState}`
-        case "connected":
-            return `connected since ${inState}`
+            return `attempt ${attempt}, ${inState}`
         case "held":
-            return `held by the restart limit, trial start ${left}`
+            return `trial start ${left}`
         case "halted":
-            return "stopped: no more attempts until told to start"
+            return "no more attempts until told to start"
         case "crashed":
-            return `program crashed, starts again ${left}`
+            return `starts again ${left}`
     }
 }
 
-function nextAttempt({ failures }: DeviceView): number {
-    return failures + 1
+/** The counters in words; what is rare only when it happened. */
+export function countersOf({ counters }: DeviceView): string {
+    const { attempts, connects, losses, flaps, drops, crashes, starts } =
+        counters
+    return [
+        count(attempts, "attempt"),
+        count(connects, "connect"),
+        count(losses, "loss", "losses"),
+        flaps && count(flaps, "flap"),
+        drops && count(drops, "drop"),
+        crashes && count(crashes, "crash", "crashes"),
+        count(starts, "start"),
+    ]
+        .filter(Boolean)
+        .join(", ")
 }
 
 function leftOf(leftMs: number): string {

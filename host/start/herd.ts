@@ -89,6 +89,10 @@ export class Herd {
         for (const board of this.boards) board.powerOn()
     }
 
+    private nowMs() {
+        return Math.round(this.options.clock.nowMs())
+    }
+
     private makeBoard(deviceId: string, image: Uint8Array): Board {
         const { clock, builds } = this.options
         const listener = new Listener({
@@ -104,43 +108,25 @@ export class Herd {
             setNetwork: up => (this.network.up = up),
             hasWifi: this.hasWifi,
             onLine: line =>
-                this.desk.take({ tMs: clock.nowMs(), dev: deviceId, line }),
-            onConsole: text => listener.line(text, clock.nowMs()),
+                this.desk.take({ tMs: this.nowMs(), dev: deviceId, line }),
+            onConsole: text => listener.line(text, this.nowMs()),
             onHost: line => {
                 if (line.ev === "power")
-                    this.desk.power(deviceId, line.on, clock.nowMs())
+                    this.desk.power(deviceId, line.on, this.nowMs())
             },
         })
     }
 
     actions(): Action[] {
-        const { broker, hasWifi, hasPower, queue } = this
-        const { perSecond } = queue
         return [
-            {
-                id: "broker",
-                label: broker.isUp
-                    ? "Take the broker down"
-                    : "Bring the broker up",
-                isOn: !broker.isUp,
-            },
+            { id: "broker", label: "Broker down", isOn: !this.broker.isUp },
             {
                 id: "slow",
-                label: perSecond
-                    ? "Make the broker fast"
-                    : `Slow broker: ${SLOW_PER_S} connections a second`,
-                isOn: perSecond !== undefined,
+                label: `Slow broker (${SLOW_PER_S} connections a second)`,
+                isOn: this.queue.perSecond !== undefined,
             },
-            {
-                id: "wifi",
-                label: hasWifi ? "Take Wi-Fi down" : "Bring Wi-Fi up",
-                isOn: !hasWifi,
-            },
-            {
-                id: "power",
-                label: hasPower ? "Cut the power for a second" : "Power is off",
-                isOn: !hasPower,
-            },
+            { id: "wifi", label: "Wi-Fi down", isOn: !this.hasWifi },
+            { id: "power", label: "Power cut (1 s)", isOn: !this.hasPower },
             {
                 id: "policy",
                 label: "Policy",

@@ -1,7 +1,7 @@
 // What `npm start` prints: one readable line for each event, or one line of JSON. With JSON,
 // stdout carries nothing else; all other text goes to stderr.
 import pc from "picocolors"
-import { plain } from "../show"
+import { isChatter, plain } from "../show"
 import { inWords, toJsonLine, type Happening } from "./event"
 
 export interface ScreenOptions {
@@ -39,14 +39,7 @@ export class Screen {
 
     /** A line of the device's console that is not one of the log. */
     console(tMs: number, text: string) {
-        // Log, warning and error; stack lines belong to an error. The rest is the runtime talking.
-        if (!this.options.verbose && !/^[>*!#?]| at /.test(text)) return
-        // The runtime says so itself at each start.
-        if (
-            !this.options.verbose &&
-            /^\* (DeviceScript|start:|stop )/.test(text)
-        )
-            return
+        if (!this.options.verbose && isChatter(text)) return
         this.note(this.row(tMs, "device", this.colours.dim(plain(text)), ""))
     }
 
