@@ -128,7 +128,7 @@ describe("what is known of a device", () => {
         assert.match(rows, /because: connection refused \(1 failure in a row\)/)
         assert.match(rows, /█{9}░{21} of 2\.8 s/)
         assert.match(rows, /ceiling 2\.8 s/)
-        assert.match(rows, /broker {7}tcp:\/\/broker:1883/)
+        assert.match(rows, /broker {6}tcp:\/\/broker:1883/)
         assert.match(
             rows,
             /last error {2}800 ms ago: attempt 1 failed: connection refused/,
@@ -300,7 +300,12 @@ function* aDay(): Generator<MonitorEvent> {
             yield { tMs, dev, clockMs: tMs, line: LOST }
         }
         if (!below(50))
-            yield { tMs, dev, clockMs: tMs, line: { ...BOOT, cause: `c${n}` } }
+            yield {
+                tMs,
+                dev,
+                clockMs: tMs,
+                line: { ...BOOT, cause: `c${n}` } as Line,
+            }
         if (!below(20))
             yield {
                 tMs,
