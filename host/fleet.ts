@@ -2,10 +2,11 @@
 // and which policy suits it. Each tool is one file, host/fleet/cmd-*.ts.
 import { Command } from "commander"
 import { readFlags } from "./flags"
+import { planTool } from "./fleet/cmd-plan"
 import { runTool } from "./fleet/cmd-run"
 import { consoleIo, type Tool } from "./fleet/tool"
 
-const TOOLS: Tool[] = [runTool]
+const TOOLS: Tool[] = [planTool, runTool]
 
 async function main([name, ...args]: string[]): Promise<number> {
     const io = consoleIo()

@@ -50,8 +50,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "an overloaded broker is not given more patience",
         file: "src/core/backoff.ts",
-        from: 'if (evidence !== "refused") this.connackWaitMs = p.connackOverloadMs',
-        to: 'if (evidence !== "refused") this.connackWaitMs = p.connackMs',
+        from: "this.connackWaitMs = p.connackOverloadMs",
+        to: "this.connackWaitMs = p.connackMs",
     },
     {
         name: "random numbers from Math.random",

@@ -404,7 +404,7 @@ export class PolicyWatch {
         const { ceilingMs, delayMs, proven } = line
         if (line.n !== this.n + 1)
             this.report("ceiling", `failure ${line.n} after ${this.n}`)
-        if (evidence !== "refused") this.longWait = true
+        this.longWait = true
         if (line.lane === "slow") {
             const slow = slowCeiling(p, this.slowMs)
             this.check("ceiling", "slow lane's ceiling", ceilingMs, slow)

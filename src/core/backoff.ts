@@ -13,7 +13,7 @@
 // | when                                        | ceiling                                             | wait     |
 // |---------------------------------------------|-----------------------------------------------------|----------|
 // | begin: loss, start, Wi-Fi back, hold's end  | min + below(min); proven no; CONNACK wait short     | draw     |
-// | failed, any evidence but refused            | CONNACK wait long, then as below                    |          |
+// | failed                                      | CONNACK wait long, then as below                    |          |
 // | failed, stalled or busy or reset            | proven, then as below                               |          |
 // | failed, not proven, 2 ceiling <= cap        | doubled                                             | draw     |
 // | failed, not proven, otherwise               | kept: each device's own, in (cap/2, cap]            | draw     |
@@ -48,6 +48,10 @@
 //
 // The cap does not apply to a spread, overloadCap does. Fitted always draws as written; `jitter` has no say.
 //
+// Fast first (fastFirst, with a spread): the first wait after losing a stable session is min + below(min), for the
+// device that lost its connection alone and need not wait W/2. When that attempt fails, the wait is the spread's first,
+// min + below(W). A program start and a network that is back are never fast: whole fleets have those together.
+//
 // Where the design leaves room:
 // - Bounds are true bounds: every wait is an integer in [1, bound], where the bound is cap, overloadCap once
 //   overload is proven or for a spread, slowCap in the slow lane. Where jitter comes on top of the ceiling, the
@@ -57,6 +61,8 @@
 // - decorrelated waits c at first: drawing under c, itself a draw from the same min, would bring a third of a fleet
 //   back in the first tenth of the window. And it draws from 9/10 of the ceiling where min is higher than that: a
 //   ceiling kept next to min would leave it nothing to draw.
+// - Every failure makes the next CONNACK wait long, `refused` too: a broker that was down has the whole fleet to serve when
+//   it is back. Devices that stay in its queue are served once, and a queue shorter than their patience can't collapse.
 // - Nothing is reset at CONNACK. Whether the session was stable is known when it ends, and until then no
 //   delay is asked for: the reset and its taking back come to the same as deciding then.
 // - A stable session that the broker ends with a reason of its own is a loss, and then that reason counts: busy proves
@@ -80,11 +86,13 @@ export interface Policy {
     overloadCapMs: number
     /** 0: adaptive. Otherwise fitted: the time over which the fleet spreads, margin N/C. */
     spreadMs: number
+    /** Fitted: one attempt soon after the loss of a stable session, before the spread. Adaptive is like that anyway. */
+    fastFirst: boolean
     /** How adaptive draws. */
     jitter: Jitter
     /** How long an attempt waits for CONNACK. */
     connackMs: number
-    /** The same after anything but `refused`: an overloaded broker answers late, and an attempt given up is served in vain. */
+    /** The same after a failure: a broker that is just back, or overloaded, answers late, and an attempt given up is served in vain. */
     connackOverloadMs: number
     /** How long an attempt waits for the socket to open. */
     dialMs: number
@@ -105,6 +113,7 @@ export function defaultPolicy(): Policy {
         capMs: 60000,
         overloadCapMs: 3600000,
         spreadMs: 0,
+        fastFirst: false,
         jitter: "proportional",
         connackMs: 10000,
         connackOverloadMs: 30000,
@@ -132,6 +141,10 @@ export function checkPolicy(p: Policy): void {
     checkRange("slowCapMs", p.slowCapMs, 1, MAX_INT)
     checkRange("slowMinMs", p.slowMinMs, 1, p.slowCapMs)
     checkRange("maxAttempts", p.maxAttempts, 0, MAX_INT)
+    if (p.fastFirst !== true && p.fastFirst !== false)
+        throw new RangeError(
+            `fastFirst ${p.fastFirst} is not one of true, false`,
+        )
     switch (p.jitter) {
         case "proportional":
         case "equal":
@@ -183,6 +196,8 @@ export class Backoff {
     private lastMs: number
     /** When CONNACK came; -1 when there is no session. */
     private acceptedMs: number
+    /** The coming attempt is the one before the spread. */
+    private fast: boolean
 
     constructor(policy: Policy, random: Random) {
         this.policy = policy
@@ -193,16 +208,14 @@ export class Backoff {
         this.slowMs = 0
         this.lastMs = 0
         this.acceptedMs = -1
+        this.fast = false
         this.ceilingMs = this.firstCeiling()
     }
 
     /** The first wait of an outage: after a loss, a program start, Wi-Fi back, a hold's end. Forgets everything before. */
     begin(): number {
         this.restart()
-        const p = this.policy
-        if (p.spreadMs > 0)
-            return span(p.minMs, this.ceilingMs, p.overloadCapMs, this.random)
-        return this.draw()
+        return this.drawFirst()
     }
 
     /** An attempt failed: the wait until the next one, or -1 when there is to be none. */
@@ -229,7 +242,12 @@ export class Backoff {
             this.restart()
             return this.failed(verdict)
         }
-        return this.begin()
+        this.restart()
+        const p = this.policy
+        this.fast = p.fastFirst && p.spreadMs > 0
+        return this.fast
+            ? span(p.minMs, p.minMs, this.ceilingMs, this.random)
+            : this.drawFirst()
     }
 
     /** The operator said "go now": the next attempt is made at once, and what follows it starts at the cap or below. */
@@ -264,6 +282,7 @@ export class Backoff {
         this.slowMs = 0
         this.lastMs = 0
         this.acceptedMs = -1
+        this.fast = false
         this.ceilingMs = this.firstCeiling()
     }
 
@@ -286,10 +305,12 @@ export class Backoff {
         this.attempts++
         if (verdict.lane === "stop") return -1
         if (p.maxAttempts > 0 && this.attempts >= p.maxAttempts) return -1
-        if (evidence !== "refused") this.connackWaitMs = p.connackOverloadMs
+        this.connackWaitMs = p.connackOverloadMs
         if (verdict.lane === "slow") return this.drawSlow()
         this.grow(evidence)
-        return this.draw()
+        if (!this.fast) return this.draw()
+        this.fast = false
+        return this.drawFirst()
     }
 
     /** The ceiling after a failed attempt. */
@@ -320,6 +341,14 @@ export class Backoff {
         if (!known) return span(w, (w >> 1) + 1, limit, this.random)
         const wider = mulDiv(w, 3, 2)
         return wider > limit ? limit : wider
+    }
+
+    /** The first wait under the ceiling. */
+    private drawFirst(): number {
+        const p = this.policy
+        if (p.spreadMs > 0)
+            return span(p.minMs, this.ceilingMs, p.overloadCapMs, this.random)
+        return this.draw()
     }
 
     /** A wait under the ceiling. */

@@ -30,6 +30,7 @@ export function readPolicy(from: ConfigSource): Policy {
     ) as Jitter
     const maxSpreadMs = p.jitter === "none" ? 0 : p.overloadCapMs
     p.spreadMs = intSetting(from, "SPREAD", 0, maxSpreadMs, p.spreadMs)
+    p.fastFirst = intSetting(from, "FAST_FIRST", 0, 1, 0) === 1
     p.maxAttempts = intSetting(from, "MAX_ATTEMPTS", 0, MAX_INT, p.maxAttempts)
     p.connackMs = intSetting(from, "CONNACK_WAIT", 100, 600000, p.connackMs)
     p.connackOverloadMs = atLeast(p.connackOverloadMs, p.connackMs)

@@ -87,6 +87,19 @@ function fitted(spreadMs: number): Policy {
     return p
 }
 
+function fastFitted(): Policy {
+    const p = fitted(120000)
+    p.fastFirst = true
+    return p
+}
+
+/** Every draw is in the middle of its range. */
+class Middle implements Random {
+    next(): number {
+        return 0x55555555
+    }
+}
+
 function lowest(
     name: string,
     policy: Policy,
@@ -128,8 +141,9 @@ function golden(
     }
 }
 
-/** One failure of a kind after begin: whether it proves overload and how long the next CONNACK may take. */
-function evidence(letter: string, proven: boolean, connackMs: number): Case {
+/** One failure of a kind after begin: whether it proves overload. The next CONNACK may take longer after any. */
+function evidence(letter: string, proven: boolean): Case {
+    const connackMs = 30000
     const v = step(letter)
     return {
         name: `${v.evidence} in the ${v.lane} lane ${proven ? "proves overload" : "proves nothing"}; CONNACK then has ${connackMs} ms`,
@@ -297,6 +311,12 @@ function timelines(): Case[] {
             "1000 120000 120000 180000 270000 405000 607500 911250 1366875 2050312 3075468 3272728 3272728 3272728",
         ),
         lowest(
+            "fitted, fast first: a start and a network that is back are never fast",
+            fastFitted(),
+            "brr",
+            "1000 120000 120000",
+        ),
+        lowest(
             "fitted: a spread below min is min",
             fitted(10),
             "brr",
@@ -360,16 +380,51 @@ function sessions(): Case[] {
             },
         },
         {
-            name: "after a flap the next attempt waits 30 s for CONNACK, after a loss 10 s",
+            name: "after a flap, our own doing or not, the next attempt waits 30 s for CONNACK, after a loss 10 s",
             run: () => {
                 const backoff = new Backoff(defaultPolicy(), new Lowest())
                 backoff.begin()
                 session(backoff, 1, refused)
-                equal(backoff.connackWaitMs, 10000, "our own network failed")
+                equal(backoff.connackWaitMs, 30000, "our own network failed")
                 session(backoff, 1, closed)
                 equal(backoff.connackWaitMs, 30000, "flap")
                 session(backoff, 600000, closed)
                 equal(backoff.connackWaitMs, 10000, "loss")
+            },
+        },
+        {
+            name: "fast first: a lone loss waits 1 to 2 s; a failure leads into the spread, as if it had begun there",
+            run: () => {
+                const backoff = new Backoff(fastFitted(), new Middle())
+                equal(waits(backoff, "b"), "88381", "a start")
+                equal(session(backoff, 10000, closed), 1341, "a loss")
+                equal(backoff.failed(refused), 88381, "the spread begins")
+                equal(backoff.failed(refused), 125461, "and goes on")
+            },
+        },
+        {
+            name: "fast first: a broker that shows overload at once finds its devices in a wider spread",
+            run: () => {
+                const backoff = new Backoff(fastFitted(), new Lowest())
+                backoff.begin()
+                equal(session(backoff, 10000, closed), 1000, "a loss")
+                equal(backoff.failed(step("t")), 1000, "the spread begins")
+                equal(backoff.failed(step("t")), 180000, "and grows")
+            },
+        },
+        {
+            name: "fast first: a young session, a busy broker and the adaptive policy know nothing of it",
+            run: () => {
+                const backoff = new Backoff(fastFitted(), new Lowest())
+                backoff.begin()
+                equal(session(backoff, 9999, closed), 120000, "flap")
+                const busy = new Backoff(fastFitted(), new Lowest())
+                equal(session(busy, 86400000, step("u")), 120000, "busy")
+                const p = defaultPolicy()
+                p.fastFirst = true
+                const adaptive = new Backoff(p, new Lowest())
+                equal(session(adaptive, 10000, closed), 1000, "adaptive")
+                equal(adaptive.failed(refused), 2000, "adaptive goes on")
             },
         },
         {
@@ -613,12 +668,12 @@ function policies(): Case[] {
 
 function proofs(): Case[] {
     return [
-        evidence("r", false, 10000),
-        evidence("s", false, 30000),
-        evidence("t", true, 30000),
-        evidence("u", true, 30000),
-        evidence("x", true, 30000),
-        evidence("l", false, 10000),
+        evidence("r", false),
+        evidence("s", false),
+        evidence("t", true),
+        evidence("u", true),
+        evidence("x", true),
+        evidence("l", false),
     ]
 }
 

@@ -40,6 +40,7 @@ class Oracle {
     attempts = 0
     slow = 0
     last = 0
+    fast = false
     since: number | undefined
 
     constructor(
@@ -73,6 +74,7 @@ class Oracle {
         this.attempts = 0
         this.slow = 0
         this.last = 0
+        this.fast = false
         this.since = undefined
         this.ceiling = this.p.spreadMs
             ? Math.min(
@@ -118,6 +120,10 @@ class Oracle {
 
     begin(): number {
         this.reset()
+        return this.drawFirst()
+    }
+
+    private drawFirst(): number {
         if (this.p.spreadMs)
             return this.range(this.p.minMs, this.ceiling, this.p.overloadCapMs)
         return this.draw()
@@ -128,13 +134,15 @@ class Oracle {
         this.since = undefined
         if (v.lane === "stop") return -1
         if (this.p.maxAttempts && this.attempts >= this.p.maxAttempts) return -1
-        if (v.evidence !== "refused") this.connack = this.p.connackOverloadMs
+        this.connack = this.p.connackOverloadMs
         if (v.lane === "slow") return this.drawSlow()
         const first = !this.proven
         if (["stalled", "busy", "reset"].includes(v.evidence))
             this.proven = true
         this.ceiling = this.grown(first)
-        return this.draw()
+        const fast = this.fast
+        this.fast = false
+        return fast ? this.drawFirst() : this.draw()
     }
 
     private grown(first: boolean): number {
@@ -178,9 +186,16 @@ class Oracle {
         if (flap && broker && v.evidence !== "refused")
             return this.failed(verdict("reset", v.lane))
         if (!flap && v.lane !== "slow" && v.lane !== "stop")
-            if (v.evidence !== "busy") return this.begin()
+            if (v.evidence !== "busy") return this.lost()
         if (!flap) this.reset()
         return this.failed(v)
+    }
+
+    private lost(): number {
+        if (!this.p.spreadMs || !this.p.fastFirst) return this.begin()
+        this.reset()
+        this.fast = true
+        return this.range(this.p.minMs, this.p.minMs, this.ceiling)
     }
 }
 
@@ -202,19 +217,20 @@ const anyPolicy: fc.Arbitrary<Policy> = fc
         stableMs: fc.oneof(fc.constantFrom(0, 10000), ms),
         maxAttempts: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 40 })),
         jitter: fc.constantFrom(...jitters),
+        fastFirst: fc.boolean(),
     })
     .map(x => {
         const up = (a: number, b: number) => a - b
         const [minMs, capMs, overloadCapMs] = x.main.sort(up)
         const [connackMs, connackOverloadMs] = x.connack.sort(up)
         const [slowMinMs, slowCapMs] = x.slow.sort(up)
-        const { jitter, stableMs, maxAttempts } = x
+        const { jitter, stableMs, maxAttempts, fastFirst } = x
         const spreadMs =
             jitter === "none" ? 0 : Math.min(x.spread, overloadCapMs)
         return {
             ...{ minMs, capMs, overloadCapMs, spreadMs, jitter, stableMs },
             ...{ connackMs, connackOverloadMs, dialMs: 30000 },
-            ...{ slowMinMs, slowCapMs, maxAttempts },
+            ...{ slowMinMs, slowCapMs, maxAttempts, fastFirst },
         }
     })
 
@@ -578,7 +594,8 @@ test("checkPolicy names the setting, its value and its range, and lets nothing s
     ]
     const good = defaultPolicy()
     for (const key of Object.keys(good) as (keyof Policy)[])
-        for (const value of [...strange, undefined, [], {}, true])
+        for (const value of [...strange, undefined, [], {}, true]) {
+            if (key === "fastFirst" && value === true) continue
             assert.throws(
                 () => checkPolicy({ ...good, [key]: value } as Policy),
                 (e: Error) =>
@@ -587,4 +604,5 @@ test("checkPolicy names the setting, its value and its range, and lets nothing s
                     /in \d+\.\.\d+|one of/.test(e.message),
                 `${key} ${value}`,
             )
+        }
 })
