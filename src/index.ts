@@ -14,6 +14,10 @@ export type { Jitter, Policy } from "./core/backoff"
 export type { Publish as Message } from "./mqtt/parser"
 export type { Will } from "./mqtt/encode"
 export type { Announcement } from "./mqtt/session"
+export { mqtt311, type Codec, type MakeCodec } from "./mqtt/codec"
+export { mqtt5, mqttAuto, type Mqtt5Options } from "./mqtt/v5-codec"
+export { serverMoves, type Server } from "./mqtt/servers"
+export { propertyOf, PropertyId, type Property } from "./mqtt/v5-properties"
 export { defaultPolicy } from "./core/backoff"
 export { VERSION } from "./version"
 export { wifiLink, type LinkHandler } from "./device/link"
@@ -87,6 +91,7 @@ export function startMqtt(options: MqttOptions): Client {
     mustBe("outboxBytes", outboxBytes, 64, 65535)
     checkPolicy(policy)
     const makeCodec = options.codec ? options.codec : mqtt311
+    const endpoint = { host: options.host, port, tls }
     const connect: ConnectOptions = {
         clientId: options.clientId || "herdless-" + ds.deviceIdentifier("self"),
         keepAliveSeconds,
@@ -105,7 +110,7 @@ export function startMqtt(options: MqttOptions): Client {
     checkFunction("link", options.link)
     checkFunction("codec", options.codec)
     return new Client({
-        endpoint: { host: options.host, port, tls },
+        endpoint,
         policy,
         link: options.link,
         outboxEntries,
@@ -115,7 +120,7 @@ export function startMqtt(options: MqttOptions): Client {
             birth: options.birth,
             farewell: options.farewell,
             pingMs,
-            codec: makeCodec(maxPacketBytes),
+            codec: makeCodec(maxPacketBytes, endpoint),
         },
     })
 }

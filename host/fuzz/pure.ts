@@ -134,6 +134,7 @@ function makeSession() {
             },
             skipped() {},
             violation: end,
+            dismissed: end,
             silent: end,
             settled() {},
             unsubscribed() {},

@@ -73,6 +73,10 @@ export class Connection {
     /** Whether there is a network. Starts true: a device without a Wi-Fi service has one. */
     hasLink = true
     private closedMs = 0
+    /** Sees each failure before anything is made of it; `upMs` is 0 without a session. */
+    review:
+        | ((v: Verdict, phase: Phase, flap: boolean, upMs: number) => Verdict)
+        | undefined = undefined
     /** A start that came while disconnecting. */
     startAgain = false
 
@@ -200,7 +204,8 @@ export class Connection {
         }
     }
 
-    broken(verdict: Verdict, nowMs: number): boolean {
+    broken(failure: Verdict, nowMs: number): boolean {
+        const verdict = this.reviewed(failure, nowMs)
         switch (this.state.name) {
             case "connecting":
             case "awaitingConnack":
@@ -216,6 +221,14 @@ export class Connection {
             default:
                 return false
         }
+    }
+
+    private reviewed(verdict: Verdict, nowMs: number): Verdict {
+        const phase = this.phase()
+        if (this.review === undefined || phase === undefined) return verdict
+        const s = this.state
+        const upMs = s.name === "connected" ? nowMs - s.sinceMs : 0
+        return this.review(verdict, phase, this.backoff.isFlap(nowMs), upMs)
     }
 
     tick(nowMs: number): boolean {

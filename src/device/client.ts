@@ -175,6 +175,10 @@ export class Client implements Port, SessionPort {
         const backoff = new Backoff(options.policy, deviceRandom())
         this.connection = new Connection(options.endpoint, backoff, this)
         this.session = new Session(options.session, this)
+        const { codec } = options.session
+        if (codec.review)
+            this.connection.review = (verdict, phase, flap, upMs) =>
+                codec.review(verdict, phase, flap, upMs)
         this.outbox = new Outbox(options.outboxEntries, options.outboxBytes)
         this.handlers = new Handlers(this.counters)
         const self = this
@@ -554,6 +558,11 @@ export class Client implements Port, SessionPort {
     /** Waiting cures no broken peer in a hurry: the slow lane, not the schedule. */
     violation(clause: string, reason: string) {
         const verdict = slow(`${clause} ${reason}`)
+        this.connection.broken(verdict, ds.millis())
+    }
+
+    dismissed(code: number) {
+        const verdict = this.session.codec.verdict(code, true)
         this.connection.broken(verdict, ds.millis())
     }
 

@@ -4,7 +4,8 @@
 // Everything here speaks in the packets of encode.ts, which are MQTT 3.1.1. They are also what waits:
 // in the outbox, in flight, in flash. Another version rewrites one as it leaves (`wire`), so that a message
 // queued under one version can leave under another.
-import { connackVerdict311, type Verdict } from "../core/verdict"
+import type { Endpoint } from "../core/connection"
+import { connackVerdict311, type Phase, type Verdict } from "../core/verdict"
 import { connectPacket, type ConnectOptions } from "./encode"
 import { Parser, type Packet } from "./parser"
 
@@ -19,7 +20,8 @@ export interface PacketParser {
 export interface Codec {
     /** The protocol level in CONNECT: 4 is MQTT 3.1.1, 5 is MQTT 5. May change from one CONNECT to the next. */
     level: number
-    readonly parser: PacketParser
+    /** May change from one CONNECT to the next too. */
+    parser: PacketParser
     /** QoS 1 messages that the broker lets us have without PUBACK, 1..65535; known from CONNACK on. */
     receiveMaximum: number
     /** CONNECT for a new connection; forgets what the last broker said. Throws as `connectPacket`. */
@@ -36,16 +38,29 @@ export interface Codec {
     /** Takes note of a packet, before the session does. */
     heard?(packet: Packet): void
     /** DISCONNECT for a broker that has broken a rule; `code` is that of the malformed packet. */
-    refusal?(code: number): Buffer
+    refusal?(code: number): Buffer | undefined
     /** What a code that is not 0 means: in CONNACK or, `inDisconnect`, in the broker's DISCONNECT. */
     verdict(code: number, inDisconnect: boolean): Verdict
+    /**
+     * An attempt or a session has failed; returns what to make of it. `phase` is how far it had come, `flap`
+     * whether it was too short to count, `upMs` how long the session was.
+     */
+    review?(
+        verdict: Verdict,
+        phase: Phase,
+        flap: boolean,
+        upMs: number,
+    ): Verdict
 }
 
-/** Makes the codec of one session; `maxPacketBytes` as for `Parser`. */
-export type MakeCodec = (maxPacketBytes: number) => Codec
+/**
+ * Makes the codec of one session; `maxPacketBytes` as for `Parser`. It may change host and port of the
+ * endpoint, which is the connection's own.
+ */
+export type MakeCodec = (maxPacketBytes: number, endpoint: Endpoint) => Codec
 
 /** MQTT 3.1.1, which needs no rewriting. */
-export function mqtt311(maxPacketBytes: number): Codec {
+export function mqtt311(maxPacketBytes: number, _endpoint?: Endpoint): Codec {
     return {
         level: 4,
         parser: new Parser(maxPacketBytes),

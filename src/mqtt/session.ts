@@ -15,7 +15,7 @@ import {
     unsubscribePacket,
     type ConnectOptions,
 } from "./encode"
-import type { Packet, Publish } from "./parser"
+import type { Malformed, Packet, Publish } from "./parser"
 import { matches } from "./topic"
 
 /** What the session says at each connection, and how patient it is. */
@@ -63,6 +63,8 @@ export interface SessionPort {
     deliver(subscription: Subscription, message: Publish): void
     /** A message larger than maxPacketBytes was skipped. */
     skipped(topic: string, packetBytes: number): void
+    /** The broker ends the connection and says why (MQTT 5). */
+    dismissed(code: number): void
     /** Something that no correct peer does; the connection must go. */
     violation(clause: string, reason: string): void
     /** Nothing came from the peer for keep alive + ping. */
@@ -99,16 +101,13 @@ export class Session {
     /** When the PINGREQ left that has had no answer; -1 when there is none. */
     private pingedMs = -1
     private lastPacketId = 0
-    private pingAfterMs: number
+    private pingAfterMs = 0
 
     constructor(
         private readonly options: SessionOptions,
         private readonly port: SessionPort,
     ) {
         this.codec = options.codec
-        // A little early, so that the wire's delay does not make it late.
-        const keepAliveMs = options.connect.keepAliveSeconds * 1000
-        this.pingAfterMs = keepAliveMs - (keepAliveMs >> 3)
     }
 
     /** A socket is open: says CONNECT. Returns the socket's code. */
@@ -225,13 +224,18 @@ export class Session {
     }
 
     private handle(packet: Packet, nowMs: number) {
-        if (packet.type === "malformed")
+        if (this.codec.heard) this.codec.heard(packet)
+        if (packet.type === "malformed") {
+            this.refuse(packet)
             return this.port.violation(packet.clause, packet.reason)
+        }
         if (packet.type === "connack") {
             if (this.up)
                 return this.port.violation("MQTT-3.2.0-2", "second CONNACK")
-            if (packet.code === 0) this.accepted(packet.sessionPresent, nowMs)
-            else this.port.connack(packet.code, false)
+            if (packet.code === 0) {
+                this.keepAlive(packet.keepAliveSeconds)
+                this.accepted(packet.sessionPresent, nowMs)
+            } else this.port.connack(packet.code, false)
             return
         }
         if (!this.up)
@@ -249,7 +253,25 @@ export class Session {
                 return this.suback(packet.packetId, packet.codes, nowMs)
             case "unsuback":
                 return this.unsuback(packet.packetId, nowMs)
+            case "disconnect":
+                return this.port.dismissed(packet.code)
         }
+    }
+
+    /** Says why, where the version has a way to say it (MQTT 5, 4.13). */
+    private refuse(packet: Malformed) {
+        const { codec } = this
+        const said =
+            packet.code !== undefined && codec.refusal
+                ? codec.refusal(packet.code)
+                : undefined
+        if (said !== undefined && this.up) this.port.send(said)
+    }
+
+    /** Ours, or what the broker wants in its place [MQTT-3.1.2-21]. A little early, so that the wire's delay does not make it late. */
+    private keepAlive(seconds = this.options.connect.keepAliveSeconds) {
+        const keepAliveMs = seconds * 1000
+        this.pingAfterMs = keepAliveMs - (keepAliveMs >> 3)
     }
 
     private accepted(sessionPresent: boolean, nowMs: number) {

@@ -3,16 +3,21 @@
 //
 // The packets we send differ from those of MQTT 3.1.1 by a property section each, and by the level in
 // CONNECT; PUBACK, PINGREQ and DISCONNECT with nothing to add are the same bytes.
+import type { Endpoint } from "../core/connection"
 import { cleanText } from "../core/line"
 import {
     connackVerdict311,
     reasonVerdict5,
+    retry,
+    type Phase,
     type Verdict,
 } from "../core/verdict"
 import { copy } from "./bytes"
-import type { Codec } from "./codec"
+import { mqtt311, type Codec, type MakeCodec, type PacketParser } from "./codec"
 import { begin, connectPacket, type ConnectOptions } from "./encode"
-import type { Packet } from "./parser"
+import type { Connack, Packet } from "./parser"
+import { Rivals } from "./rivals"
+import type { ServerMoves } from "./servers"
 import { Parser5 } from "./v5-parser"
 import {
     encodeProperties,
@@ -24,14 +29,21 @@ import {
     varintBytes,
     type Property,
 } from "./v5-properties"
+import { VersionChoice, type Level } from "./version"
 
 /** QoS 1 messages the broker may send us without our PUBACK: half of what waits for handlers. */
 const RECEIVE_MAXIMUM = 8
 
+/** Receive Maximum where the broker says nothing (3.2.2.3.3). */
+const NO_MAXIMUM = 65535
+
+const UNSUPPORTED_VERSION = 0x84
+const SERVER_MOVED = 0x9d
+
 /** How long the broker keeps a session that is meant to be kept. */
 const SESSION_EXPIRY_S = 3600
 
-/** What CONNECT says in MQTT 5, besides. */
+/** What CONNECT says in MQTT 5, besides, and what may follow from what the broker says. */
 export interface Mqtt5Options {
     /** How long the broker keeps the session after a connection, when it is kept at all: 0..2^32-1 s (2^32-1: for ever); default 3,600. */
     sessionExpirySeconds?: number
@@ -41,6 +53,15 @@ export interface Mqtt5Options {
     properties?: Property[]
     /** Properties of the will, such as its delay. */
     willProperties?: Property[]
+    /** `serverMoves(...)`: where the broker may send the device. Default: nowhere. */
+    servers?: (endpoint: Endpoint) => ServerMoves
+}
+
+/** MQTT 3.1.1 beside MQTT 5, and the rule for which is spoken. */
+export interface Beside {
+    choice: VersionChoice
+    codec: Codec
+    rivals: Rivals
 }
 
 /** Where the body of a packet of ours starts. */
@@ -125,11 +146,11 @@ export function disconnectPacket5(code: number): Buffer {
     return packet
 }
 
-/** The codec of one session that speaks MQTT 5. */
+/** The codec of one session that speaks MQTT 5, or either version. */
 export class Codec5 implements Codec {
-    level = 5
-    readonly parser: Parser5
-    receiveMaximum = 65535
+    level: number = 5
+    parser: PacketParser
+    receiveMaximum = NO_MAXIMUM
     maximumQos: number | undefined = undefined
     maximumPacketBytes: number | undefined = undefined
     /** The broker keeps retained messages. */
@@ -138,37 +159,68 @@ export class Codec5 implements Codec {
     private assignedId = ""
     /** What the broker said last, in its words. */
     private said = ""
+    /** Where it sent us, and whether for good. */
+    private reference = ""
+    private forGood = false
+    /** It does not support the version; or it made no sense. */
+    private unsupported = false
+    private garbled = false
+    private readonly parser5: Parser5
+    private readonly servers: ServerMoves | undefined
 
     constructor(
         private readonly maxPacketBytes: number,
+        private readonly endpoint: Endpoint,
         private readonly options: Mqtt5Options,
+        private readonly beside?: Beside,
     ) {
-        this.parser = new Parser5(maxPacketBytes)
+        this.parser5 = new Parser5(maxPacketBytes)
+        this.parser = this.parser5
+        this.servers = options.servers ? options.servers(endpoint) : undefined
     }
 
     connect(options: ConnectOptions): Buffer {
-        this.receiveMaximum = 65535
+        this.receiveMaximum = NO_MAXIMUM
         this.maximumQos = undefined
         this.maximumPacketBytes = undefined
         this.retains = true
         this.said = ""
+        this.reference = ""
+        this.unsupported = false
+        this.garbled = false
+        const { beside } = this
+        this.level = beside ? beside.choice.level : 5
+        if (beside && this.level === 4) {
+            this.parser = beside.codec.parser
+            this.parser.reset()
+            return beside.codec.connect(options)
+        }
+        this.parser5.startsClean = options.cleanSession
+        this.parser = this.parser5
+        this.parser.reset()
+        return this.connect5(options)
+    }
+
+    connect5(options: ConnectOptions): Buffer {
         const { receiveMaximum, sessionExpirySeconds } = this.options
         const properties: Property[] = []
-        const add = (id: PropertyId, value: number) => {
-            properties.push({ id, value })
-        }
         if (!options.cleanSession)
-            add(
-                PropertyId.sessionExpiry,
-                sessionExpirySeconds === undefined
-                    ? SESSION_EXPIRY_S
-                    : sessionExpirySeconds,
-            )
-        add(
-            PropertyId.receiveMaximum,
-            receiveMaximum === undefined ? RECEIVE_MAXIMUM : receiveMaximum,
-        )
-        add(PropertyId.maximumPacketSize, this.maxPacketBytes)
+            properties.push({
+                id: PropertyId.sessionExpiry,
+                value:
+                    sessionExpirySeconds === undefined
+                        ? SESSION_EXPIRY_S
+                        : sessionExpirySeconds,
+            })
+        properties.push({
+            id: PropertyId.receiveMaximum,
+            value:
+                receiveMaximum === undefined ? RECEIVE_MAXIMUM : receiveMaximum,
+        })
+        properties.push({
+            id: PropertyId.maximumPacketSize,
+            value: this.maxPacketBytes,
+        })
         for (const p of this.options.properties || []) properties.push(p)
         return connectPacket5(
             this.named(options),
@@ -191,6 +243,7 @@ export class Codec5 implements Codec {
     }
 
     wire(packet: Buffer, properties?: Buffer): Buffer {
+        if (this.level === 4) return packet
         const made = wire5(packet, properties)
         // [MQTT-3.2.2-14]; wire5 has copied every PUBLISH.
         if (!this.retains && made[0] >> 4 === 3) made[0] &= 0xfe
@@ -198,19 +251,31 @@ export class Codec5 implements Codec {
     }
 
     heard(packet: Packet) {
-        if (packet.type !== "connack" && packet.type !== "disconnect") return
-        const { properties } = packet
+        if (packet.type === "connack") this.connack(packet)
+        else if (packet.type === "disconnect") {
+            this.forGood = packet.code === SERVER_MOVED
+            this.words(packet.properties)
+        } else if (packet.type === "malformed") this.garbled = true
+    }
+
+    private connack(packet: Connack) {
+        const { code, properties } = packet
+        this.unsupported =
+            code === UNSUPPORTED_VERSION ||
+            (code === 1 && (this.level === 4 || packet.level === 4)) ||
+            (code === 0 && packet.level === 4)
+        if (this.unsupported) packet.code = UNSUPPORTED_VERSION
+        else if (code === 0 && this.beside) this.beside.choice.accepted()
         if (properties === undefined) return
-        const text = propertyOf(properties, PropertyId.reasonString)
-        this.said = text === undefined ? "" : (text as string)
-        if (packet.type === "disconnect") return
+        this.forGood = code === SERVER_MOVED
+        this.words(properties)
         this.receiveMaximum = numberOf(
             properties,
             PropertyId.receiveMaximum,
-            65535,
+            NO_MAXIMUM,
         )
-        const id = propertyOf(properties, PropertyId.assignedClientId)
-        if (id !== undefined) this.assignedId = id as string
+        const id = textOf(properties, PropertyId.assignedClientId)
+        if (id !== "") this.assignedId = id
         const size = propertyOf(properties, PropertyId.maximumPacketSize)
         if (size !== undefined) this.maximumPacketBytes = size as number
         this.maximumQos = numberOf(properties, PropertyId.maximumQos, 2)
@@ -220,27 +285,90 @@ export class Codec5 implements Codec {
             packet.keepAliveSeconds = keepAlive as number
     }
 
+    /** What the broker says besides a code. */
+    private words(properties: Property[]) {
+        this.said = textOf(properties, PropertyId.reasonString)
+        this.reference = textOf(properties, PropertyId.serverReference)
+    }
+
     verdict(code: number, inDisconnect: boolean): Verdict {
-        if (!inDisconnect && code < 6) return connackVerdict311(code)
+        if (code < 0x80 && !inDisconnect) return connackVerdict311(code)
         const verdict = reasonVerdict5(code, inDisconnect)
         if (this.said !== "")
             verdict.reason = cleanText(`${verdict.reason}: ${this.said}`)
         return verdict
     }
 
-    refusal(code: number): Buffer {
-        return disconnectPacket5(code)
+    refusal(code: number): Buffer | undefined {
+        return this.level === 4 ? undefined : disconnectPacket5(code)
+    }
+
+    review(
+        failure: Verdict,
+        phase: Phase,
+        flap: boolean,
+        upMs: number,
+    ): Verdict {
+        let verdict = failure
+        const { beside, servers } = this
+        if (beside) verdict = this.reviewVersion(failure, phase, flap, upMs)
+        if (servers === undefined) return verdict
+        if (phase === "session" && !flap) servers.lasted()
+        if (phase !== "dial" && this.reference !== "") {
+            if (servers.follow(this.reference, this.forGood))
+                verdict = retry(cleanText("sent to " + this.endpoint.host))
+        } else if (phase !== "session" || flap) servers.failed()
+        return verdict
+    }
+
+    private reviewVersion(
+        verdict: Verdict,
+        phase: Phase,
+        flap: boolean,
+        upMs: number,
+    ): Verdict {
+        const { choice, rivals } = this.beside as Beside
+        if (phase === "session") {
+            if (!flap) choice.stable()
+            return this.level === 4
+                ? rivals.ended(verdict, flap, upMs)
+                : verdict
+        }
+        if (phase !== "connack") return verdict
+        if (this.unsupported) {
+            const spoken = this.level === 5 ? "5" : "3.1.1"
+            if (choice.refused()) return retry(`broker has no MQTT ${spoken}`)
+        } else if (this.garbled || verdict.evidence === "reset") choice.closed()
+        return verdict
     }
 }
 
-/** MQTT 5; a program that doesn't name it doesn't carry it. Throws RangeError at CONNECT for impossible options. */
-export function mqtt5(maxPacketBytes: number): Codec {
-    return new Codec5(maxPacketBytes, {})
+/** MQTT 5; a program that doesn't name it doesn't carry it. Impossible options throw RangeError at once. */
+export function mqtt5(options?: Mqtt5Options): MakeCodec {
+    return (maxPacketBytes, endpoint) =>
+        tried(new Codec5(maxPacketBytes, endpoint, options || {}))
 }
 
-/** MQTT 5 with options. */
-export function mqtt5With(
-    options: Mqtt5Options,
-): (maxPacketBytes: number) => Codec {
-    return maxPacketBytes => new Codec5(maxPacketBytes, options)
+/** MQTT 5 with a broker that has it, else MQTT 3.1.1; `only` 4 or 5 keeps to one. See version.ts. */
+export function mqttAuto(options?: Mqtt5Options, only?: Level): MakeCodec {
+    return (maxPacketBytes, endpoint) =>
+        tried(
+            new Codec5(maxPacketBytes, endpoint, options || {}, {
+                choice: new VersionChoice(only),
+                codec: mqtt311(maxPacketBytes, endpoint),
+                rivals: new Rivals(),
+            }),
+        )
+}
+
+/** Throws now, rather than at each attempt, for what can't be sent. */
+function tried(codec: Codec5): Codec {
+    codec.connect5({ clientId: "x", keepAliveSeconds: 0, cleanSession: false })
+    return codec
+}
+
+/** A text property, or "". */
+function textOf(properties: Property[], id: PropertyId): string {
+    const value = propertyOf(properties, id)
+    return value === undefined ? "" : (value as string)
 }

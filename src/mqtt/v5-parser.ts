@@ -42,6 +42,8 @@ export class Parser5 {
     private framer: Framer
     private reader = new FieldReader()
     private dead = false
+    /** CONNECT asked for a new session: there can be no old one [MQTT-3.2.2-2]. */
+    startsClean = false
 
     /** @param maxPacketBytes largest packet to accept, fixed header included: 16..65,535 bytes. Throws RangeError. */
     constructor(maxPacketBytes: number) {
@@ -277,6 +279,8 @@ export class Parser5 {
                 PROTOCOL_ERROR,
             )
         const sessionPresent = flags === 1
+        if (sessionPresent && this.startsClean)
+            this.fail("3.2.2-2", "session present with Clean Start")
         if (this.framer.bodyBytes === 2)
             return { type: "connack", sessionPresent, code, level: 4 }
         if (code !== 0 && code < 0x80)

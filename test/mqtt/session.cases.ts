@@ -85,6 +85,10 @@ export class World implements SessionPort {
         this.note(`violation ${clause} ${reason}`)
         this.session.close()
     }
+    dismissed(code: number) {
+        this.note(`dismissed ${code}`)
+        this.session.close()
+    }
     silent() {
         this.note("silent")
         this.session.close()

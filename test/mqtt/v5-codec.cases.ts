@@ -54,7 +54,11 @@ function refused(
 
 /** A codec that has heard a CONNACK, or nothing. */
 function codec(hex?: string, options?: Mqtt5Options): Codec5 {
-    const made = new Codec5(1024, options ? options : {})
+    const made = new Codec5(
+        1024,
+        { host: "h", port: 1883, tls: false },
+        options ? options : {},
+    )
     if (hex !== undefined) {
         made.parser.push(Buffer.from(hex, "hex"))
         const packet = made.parser.next()
