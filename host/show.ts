@@ -1,6 +1,6 @@
 // A line of the public log as one readable line: plain words, units, nothing left to guess. Pure.
 // What comes from a device can't drive the terminal: see `plain`.
-import type { Line, LostLine, RetryLine } from "../src/core/line"
+import type { ConfigLine, Line, LostLine, RetryLine } from "../src/core/line"
 
 /**
  * Text without anything a terminal would act on: control characters (ESC, newline, the C1
@@ -90,11 +90,19 @@ function words(line: Line): string {
                 `: ${line.reason}; ${line.dropped} dropped so far`
             )
         case "config":
+            if (line.key === "policy") return fleetPolicy(line)
             return (
                 `setting ${line.key} is ${line.value}, allowed ${line.allowed}; ` +
                 `using ${line.used}`
             )
     }
+}
+
+/** A fleet policy that came over MQTT, or out of flash. */
+function fleetPolicy({ value, allowed, used }: ConfigLine): string {
+    if (value === used) return `fleet policy ${value} in force`
+    if (value === "reset") return `fleet policy reset; ${used} in force`
+    return `fleet policy refused: ${value}, allowed ${allowed}; ${used} in force`
 }
 
 function lost(line: LostLine): string {

@@ -23,6 +23,12 @@ export { VERSION } from "./version"
 export { wifiLink, type LinkHandler } from "./device/link"
 export { serveCommands } from "./device/commands"
 export {
+    followFleetPolicy,
+    forgetFleetPolicy,
+    readFleetPolicy,
+    type FleetPolicyControl,
+} from "./device/fleet-policy"
+export {
     limitRestarts,
     type RestartLimit,
     type RestartOptions,

@@ -9,12 +9,16 @@ import {
 } from "./core/config"
 import { below, wholeSeconds } from "./core/int"
 import { readPolicy } from "./core/policy-settings"
+import type { FleetPolicyState } from "./core/fleet-policy"
 import { log } from "./device/log"
 import { deviceRandom } from "./device/random"
 import { readSettings } from "./device/settings"
 import { checkTopicName } from "./mqtt/topic"
 import {
+    followFleetPolicy,
+    forgetFleetPolicy,
     limitRestarts,
+    readFleetPolicy,
     serveCommands,
     startMqtt,
     startWatchdog,
@@ -44,6 +48,7 @@ const KEYS = [
     "PING_WAIT",
     "STABLE",
     "MAX_PACKET",
+    "FLEET_POLICY",
     "TELEMETRY",
 ]
 
@@ -56,7 +61,11 @@ function readPrefix(from: ConfigSource): string {
 }
 
 /** The connection the settings describe, or undefined when there is no host. */
-function connect(from: ConfigSource, topic: string): Client | undefined {
+function connect(
+    from: ConfigSource,
+    topic: string,
+    fleet: FleetPolicyState,
+): Client | undefined {
     const host = textSetting(from, "MQTT_HOST", 1, 100, "")
     if (!host) {
         const allowed = "a line MQTT_HOST=... in .env.local"
@@ -87,7 +96,7 @@ function connect(from: ConfigSource, topic: string): Client | undefined {
         will: { topic: status, payload: "offline", qos: 0, retain: true },
         birth: { topic: status, payload: "online", retain: true },
         farewell: { topic: status, payload: "offline", retain: true },
-        policy: readPolicy(from),
+        policy: fleet.policy(),
         link: wifiLink,
     }
     try {
@@ -109,12 +118,23 @@ if (limit.problem === "missing" && source.found === 0) {
     const used = "an empty store: new, or formatted"
     refuse(source, "RST", "missing", "a record, or at least one setting", used)
 }
-const topic = readPrefix(source) + "/" + ds.deviceIdentifier("self")
+const prefix = readPrefix(source)
+const topic = prefix + "/" + ds.deviceIdentifier("self")
+const fleet = await readFleetPolicy(readPolicy(source))
+const follows = choiceSetting(source, "FLEET_POLICY", ["on", "off"], "on")
+if (follows === "off") await forgetFleetPolicy(fleet)
 const everyMs = intSetting(source, "TELEMETRY", 1, 86400, 60) * 1000
-const client = connect(source, topic)
+const client = connect(source, topic, fleet)
 if (client) {
     startWatchdog(client, limit)
-    serveCommands(client, topic, limit)
+    if (follows === "off") serveCommands(client, topic, limit)
+    else
+        serveCommands(
+            client,
+            topic,
+            limit,
+            followFleetPolicy(client, prefix + "/policy", fleet),
+        )
     // Devices switched on together must not report together for ever.
     await ds.sleep(1 + below(everyMs, deviceRandom()))
 }

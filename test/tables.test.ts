@@ -11,6 +11,7 @@ import { cases as backoff } from "./core/backoff.cases"
 import { cases as command } from "./core/command.cases"
 import { cases as config } from "./core/config.cases"
 import { cases as connection } from "./core/connection.cases"
+import { cases as fleetPolicy } from "./core/fleet-policy.cases"
 import { cases as int } from "./core/int.cases"
 import { cases as line } from "./core/line.cases"
 import { cases as link } from "./core/link.cases"
@@ -40,7 +41,7 @@ const PROGRAMS = {
     ],
     "test/bytecode/mqtt-tables.ts": [bytes, encode, parser, topic],
     "test/bytecode/mqtt5-tables.ts": [codec5, parser5],
-    "test/bytecode/restart-tables.ts": [record, restart, watchdog],
+    "test/bytecode/restart-tables.ts": [fleetPolicy, record, restart, watchdog],
 }
 
 interface Result {

@@ -179,7 +179,7 @@ const PROVEN_STABLE_MS = 600000
  * not copied, and has passed checkPolicy. No method allocates.
  */
 export class Backoff {
-    /** May be replaced by another between two calls. */
+    /** adopt() replaces it. */
     policy: Policy
     /** Failures in a row since begin. */
     attempts: number
@@ -264,6 +264,21 @@ export class Backoff {
         if (this.ceilingMs < p.minMs) this.ceilingMs = this.firstCeiling()
     }
 
+    /**
+     * Another policy from now on. A wait that runs stays as it was drawn, and the outage goes on with what it has proven: news
+     * at every connection must not keep the waits from growing. The ceiling comes within the new policy's bounds.
+     * @devsWhenUsed
+     */
+    adopt(policy: Policy): void {
+        this.policy = policy
+        this.lastMs = 0
+        const first = this.firstCeiling()
+        const limit = this.limit()
+        // Halved, not cut, as in retryNow.
+        while (this.ceilingMs > limit) this.ceilingMs >>= 1
+        if (this.ceilingMs < first) this.ceilingMs = first
+    }
+
     /** Whether a session that ends now is a failed attempt. True without a session, so that no order of calls reconnects at once. */
     isFlap(nowMs: number): boolean {
         if (this.acceptedMs < 0) return true
@@ -322,8 +337,14 @@ export class Backoff {
             if (this.proven) this.ceilingMs = this.widen(known)
             return
         }
-        const limit = limitOf(p.jitter, this.proven ? p.overloadCapMs : p.capMs)
-        this.ceilingMs = this.doubled(this.ceilingMs, limit, this.proven)
+        this.ceilingMs = this.doubled(this.ceilingMs, this.limit(), this.proven)
+    }
+
+    /** What no ceiling may exceed now. */
+    private limit(): number {
+        const p = this.policy
+        if (p.spreadMs > 0) return limitOf("proportional", p.overloadCapMs)
+        return limitOf(p.jitter, this.proven ? p.overloadCapMs : p.capMs)
     }
 
     /** Twice the ceiling where the limit allows; else the limit, or the ceiling it has. */

@@ -9,9 +9,10 @@
 // | retry   | anything                            | ceiling back to the cap, next attempt at once     |
 // | log     | seconds 0..86400, empty for 600     | debug lines on the console for that time          |
 // | reboot  | anything                            | clean goodbye, then a reset of the chip           |
+// | policy-reset | anything                       | forgets the fleet's policy: its own one again      |
 //
 // A retry is refused when the message is retained: it would come again at every connection, and keep
-// the waits from growing while the broker is overloaded. A reboot is refused when the message is retained (it would come again after the reboot), DUP (it
+// the waits from growing while the broker is overloaded. A policy-reset too: it would undo the fleet's policy again and again. A reboot is refused when the message is retained (it would come again after the reboot), DUP (it
 // may have been done already), or comes in the first minute (a reboot loop would have no end).
 
 /** What is to be done. */
@@ -21,6 +22,7 @@ export type Command =
     | { name: "retry" }
     | { name: "log"; forMs: number }
     | { name: "reboot" }
+    | { name: "policy-reset" }
     | { name: "refused"; reason: string }
 
 /** No reboot by command before the program has run this long. */
@@ -48,6 +50,7 @@ export function parseCommand(
         case "status":
             return { name }
         case "retry":
+        case "policy-reset":
             return message.retain ? refused("retained") : { name }
         case "log":
             return parseLog(message.text)

@@ -4,8 +4,12 @@ import { cleanText } from "../core/line"
 import { parseCommand, type Command } from "../core/command"
 import type { Publish } from "../mqtt/parser"
 import type { Client } from "./client"
+import type { FleetPolicyControl } from "./fleet-policy"
 import { reboot, type Leaves } from "./reboot"
 import { messageText } from "./text"
+
+/** To a policy-reset. */
+const NO_FLEET = "follows no fleet policy"
 
 /** After a refusal, until the commands' filter is asked for again. */
 const ASK_AGAIN_MS = 60000
@@ -14,8 +18,14 @@ const ASK_AGAIN_MS = 60000
  * Listens on `<base>/cmd/<name>` and answers each command on `<base>/res`. Returns at once.
  * @param base such as "herdless/0123456789abcdef"
  * @param limit counts the reboots that are asked for
+ * @param fleet what `followFleetPolicy` returned; without it there is no fleet policy to reset
  */
-export function serveCommands(client: Client, base: string, limit?: Leaves) {
+export function serveCommands(
+    client: Client,
+    base: string,
+    limit?: Leaves,
+    fleet?: FleetPolicyControl,
+) {
     const prefix = base + "/cmd/"
     const startMs = ds.millis()
     const listen = async () => {
@@ -33,7 +43,7 @@ export function serveCommands(client: Client, base: string, limit?: Leaves) {
         const text = messageText(message)
         const upMs = ds.millis() - startMs
         const command = parseCommand(name, { retain, dup, text }, upMs)
-        await obey(client, base, name, command)
+        await obey(client, base, name, command, fleet)
         if (command.name !== "reboot") return
         if (!(await reboot(client, limit, "command", "asked to")))
             await answer(client, base, {
@@ -50,6 +60,7 @@ async function obey(
     base: string,
     cmd: string,
     command: Command,
+    fleet: FleetPolicyControl,
 ) {
     switch (command.name) {
         case "refused":
@@ -60,7 +71,7 @@ async function obey(
             })
             return
         case "status":
-            await answer(client, base, statusOf(client, cmd))
+            await answer(client, base, statusOf(client, cmd, fleet))
             return
         case "log":
             client.logFor(command.forMs)
@@ -68,6 +79,13 @@ async function obey(
         case "retry":
             client.retryNow()
             break
+        case "policy-reset":
+            if (fleet) {
+                fleet.reset()
+                break
+            }
+            await answer(client, base, { cmd, ok: false, why: NO_FLEET })
+            return
     }
     await answer(client, base, { cmd, ok: true })
 }
@@ -76,7 +94,7 @@ async function answer(client: Client, base: string, what: any) {
     await client.publish(base + "/res", JSON.stringify(what))
 }
 
-function statusOf(client: Client, cmd: string) {
+function statusOf(client: Client, cmd: string, fleet: FleetPolicyControl) {
     const { connects, losses, published, received, dropped, handlerErrors } =
         client.counters
     return {
@@ -85,6 +103,7 @@ function statusOf(client: Client, cmd: string) {
         upMs: ds.millis(),
         state: client.state(),
         ceilingMs: client.connection.backoff.ceilingMs,
+        issue: fleet ? fleet.issue() : 0,
         connects,
         losses,
         published,

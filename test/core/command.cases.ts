@@ -38,11 +38,13 @@ export function cases(): Case[] {
             },
         },
         {
-            name: "retry: with any payload and age, but not retained",
+            name: "retry and policy-reset: with any payload and age, but not retained",
             run: () => {
-                equal(said("retry"), "retry")
-                equal(said("retry", "x", 0, false, true), "retry")
-                equal(said("retry", "", LATER_MS, true), "refused: retained")
+                for (const name of ["retry", "policy-reset"]) {
+                    equal(said(name), name)
+                    equal(said(name, "x", 0, false, true), name)
+                    equal(said(name, "", LATER_MS, true), "refused: retained")
+                }
             },
         },
         {
