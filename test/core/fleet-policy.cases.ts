@@ -47,6 +47,12 @@ function stored(body: string): string {
     return `[${hash31(body)},${body}]`
 }
 
+/** What is to be written now; "nothing" for nothing, "" for a removal. */
+function toStore(s: FleetPolicyState, nowMs: number): string {
+    const text = s.toStore(nowMs)
+    return text === undefined ? "nothing" : text
+}
+
 export function cases(): Case[] {
     return [
         {
@@ -267,17 +273,17 @@ export function cases(): Case[] {
             name: "flash: the first at once, then the newest only, an hour after the last write",
             run: () => {
                 const s = state()
-                equal(s.toStore(0), undefined, "nothing to write")
+                equal(toStore(s, 0), "nothing", "nothing to write")
                 s.offer(message(1))
-                const first = s.toStore(5)
+                const first = toStore(s, 5)
                 equal(first, stored(message(1)))
                 s.wasStored(first, 5)
-                equal(s.toStore(5), undefined)
+                equal(toStore(s, 5), "nothing")
                 for (let i = 2; i < 10; ++i) {
                     s.offer(message(i))
-                    equal(s.toStore(4 + HOUR_MS), undefined)
+                    equal(toStore(s, 4 + HOUR_MS), "nothing")
                 }
-                equal(s.toStore(5 + HOUR_MS), stored(message(9)))
+                equal(toStore(s, 5 + HOUR_MS), stored(message(9)))
                 equal(s.policy().minMs, 2000)
             },
         },
@@ -286,12 +292,12 @@ export function cases(): Case[] {
             run: () => {
                 const s = state()
                 s.offer(message(1))
-                s.wasStored(s.toStore(0), 0)
+                s.wasStored(toStore(s, 0), 0)
                 s.reset()
-                equal(s.toStore(HOUR_MS - 1), undefined)
-                equal(s.toStore(HOUR_MS), "")
+                equal(toStore(s, HOUR_MS - 1), "nothing")
+                equal(toStore(s, HOUR_MS), "")
                 s.offer(message(1))
-                equal(s.toStore(HOUR_MS), undefined)
+                equal(toStore(s, HOUR_MS), "nothing")
             },
         },
         {
@@ -300,7 +306,7 @@ export function cases(): Case[] {
                 const s = state()
                 equal(said(s.restore(stored(message(7)))), "nothing")
                 equal(numbers(s.policy()), "2000 30000 0 600000 full")
-                equal(s.toStore(0), undefined)
+                equal(toStore(s, 0), "nothing")
                 equal(said(s.offer(message(6))), "issue 6 | above 7 | issue 7")
                 equal(said(state().restore(undefined)), "nothing")
             },
@@ -316,13 +322,13 @@ export function cases(): Case[] {
                         "stored policy | a whole one | settings",
                     )
                     equal(numbers(s.policy()), OWN)
-                    equal(s.toStore(0), "")
+                    equal(toStore(s, 0), "")
                 }
                 const s = state()
                 s.restore(whole.split("2000").join("2001"))
                 equal(numbers(s.policy()), OWN)
                 s.offer(message(7))
-                equal(s.toStore(0), whole)
+                equal(toStore(s, 0), whole)
             },
         },
         {
@@ -349,7 +355,7 @@ export function cases(): Case[] {
                 s.offer(
                     `{"issue":1073741824,"minMs":${most},"capMs":${most},"spreadMs":${most},"overloadCapMs":${most},"jitter":"proportional"}`,
                 )
-                const text = s.toStore(0)
+                const text = toStore(s, 0)
                 equal(text.length <= FLEET_POLICY_MAX_BYTES, true, text)
                 equal(text.length > 123, true, text)
             },
