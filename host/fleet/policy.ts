@@ -28,12 +28,19 @@ export type PolicyMaker = (devices: number, random: Random) => FleetPolicy
 /** A session that is older than any that counts as young. */
 const LONG_MS = 0x7fffffff
 
-/** Our own: one Backoff for each device. */
-export function ours(name: string, policy: Policy): PolicyMaker {
+/**
+ * Our own: one Backoff for each device.
+ * @param randomOf a device's own random source, when it is not the fleet's
+ */
+export function ours(
+    name: string,
+    policy: Policy,
+    randomOf?: (device: number) => Random,
+): PolicyMaker {
     return (devices, random) => {
         const backoffs = Array.from(
             { length: devices },
-            () => new Backoff(policy, random),
+            (_, device) => new Backoff(policy, randomOf?.(device) ?? random),
         )
         return {
             name,

@@ -137,6 +137,23 @@ export function presetNames(): string[] {
     ]
 }
 
+/** The settings of the firmware that make it follow a policy: the fleet's own, so no other. */
+export function settingsOf(policy: Policy): Record<string, string | number> {
+    return {
+        RETRY_MIN: policy.minMs,
+        RETRY_CAP: policy.capMs,
+        OVERLOAD_CAP: policy.overloadCapMs,
+        JITTER: policy.jitter,
+        SPREAD: policy.spreadMs,
+        CONNACK_WAIT: policy.connackMs,
+        DIAL_WAIT: policy.dialMs,
+        STABLE: policy.stableMs,
+        FLEET_POLICY: "off",
+        KEEP_ALIVE: 0,
+        TELEMETRY: 86400,
+    }
+}
+
 /** The preset of that name; undefined when there is none. */
 export function preset(name: string, fleet: Fleet): PolicyMaker | undefined {
     if (name === "adaptive") return ours(name, adaptive(fleet))

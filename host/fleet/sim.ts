@@ -224,32 +224,58 @@ export class FleetSim {
 
     /** What is known by now. */
     result(): Result {
-        const { devices, rate } = this.scenario
         const { backMs, attemptsBySecond } = this
         // A CONNACK that is still to come counts only when there is nothing else to wait for.
         const knownMs =
             this.calendar.size === 0
                 ? this.limitMs
                 : Math.min(this.calendar.time, this.limitMs)
-        const times = this.doneMs
-            .map(ms => (ms > knownMs ? Infinity : Math.max(0, ms - backMs)))
-            .sort()
-        const at = (part: number) => times[Math.ceil(part * devices) - 1] / 1000
-        const recovered = firstInfinite(times)
-        return {
-            name: this.policy.name,
-            recovered,
-            p50: at(0.5),
-            p99: at(0.99),
-            last: at(1),
-            ratio: at(0.99) / (devices / rate),
-            attemptsPerDevice: this.attempts / devices,
-            wasted: this.wasted,
-            peakPerSecond: attemptsBySecond.reduce((a, b) => Math.max(a, b), 0),
-            brokerDeaths: this.broker.deaths,
-            recoveredBySecond: bySecond(times.subarray(0, recovered)),
-            attemptsBySecond,
-        }
+        return resultOf(
+            this.policy.name,
+            this.scenario,
+            this.doneMs.map(ms => (ms > knownMs ? Infinity : ms - backMs)),
+            {
+                attempts: this.attempts,
+                attemptsBySecond,
+                wasted: this.wasted,
+                deaths: this.broker.deaths,
+            },
+        )
+    }
+}
+
+/** What is counted while an outage runs. */
+export interface Counts {
+    attempts: number
+    /** In each second from the broker's return. */
+    attemptsBySecond: number[]
+    wasted: number
+    deaths: number
+}
+
+/** @param doneMs of each device, from the broker's return; Infinity: not connected */
+export function resultOf(
+    name: string,
+    { devices, rate }: Scenario,
+    doneMs: Float64Array,
+    { attempts, attemptsBySecond, wasted, deaths }: Counts,
+): Result {
+    const times = doneMs.map(ms => Math.max(0, ms)).sort()
+    const at = (part: number) => times[Math.ceil(part * devices) - 1] / 1000
+    const recovered = firstInfinite(times)
+    return {
+        name,
+        recovered,
+        p50: at(0.5),
+        p99: at(0.99),
+        last: at(1),
+        ratio: at(0.99) / (devices / rate),
+        attemptsPerDevice: attempts / devices,
+        wasted,
+        peakPerSecond: attemptsBySecond.reduce((a, b) => Math.max(a, b), 0),
+        brokerDeaths: deaths,
+        recoveredBySecond: bySecond(times.subarray(0, recovered)),
+        attemptsBySecond,
     }
 }
 
