@@ -63,6 +63,9 @@ async function lossWait(bench: Bench) {
 
 const SPREAD = { spreadMs: 50_000, capMs: 60_000 }
 
+/** Writes besides the restart limit's one, of a build's first start. */
+const stored = (device: { flashWrites: number }) => device.flashWrites - 1
+
 describe("a policy of the fleet", () => {
     test("retained: applied at the first connection, in force at the next loss and after a power cut", () =>
         onBench(
@@ -198,11 +201,11 @@ describe("flash", () => {
                 }
                 await world.run(1000)
                 assert.equal(device.last("config").used, "issue 1000")
-                assert.equal(device.flashWrites, 1)
+                assert.equal(stored(device), 1)
                 await world.run(HOUR_MS - 30_000)
-                assert.equal(device.flashWrites, 1)
+                assert.equal(stored(device), 1)
                 await world.run(2 * MINUTE_MS)
-                assert.equal(device.flashWrites, 2)
+                assert.equal(stored(device), 2)
                 // And it is the newest that was written.
                 device.powerCycle()
                 await untilSaid(bench, "boot", 2, MINUTE_MS)
@@ -238,7 +241,7 @@ describe("flash", () => {
                     policy(1, { minMs: 20_000, capMs: 60_000 }),
                 )
                 await world.run(MINUTE_MS)
-                assert.equal(device.flashWrites, 1)
+                assert.equal(stored(device), 1)
                 await publish(
                     bench,
                     policy(2, { minMs: 40_000, capMs: 60_000 }),
@@ -282,7 +285,7 @@ describe("back to the device's own policy", () => {
             assert.equal(said(bench).at(-1), "policy: reset | reset | settings")
             assert.ok((await lossWait(bench)) <= 2200)
             await world.run(HOUR_MS + MINUTE_MS)
-            assert.equal(device.flashWrites, 2)
+            assert.equal(stored(device), 2)
             await publish(bench, policy(1))
             assert.equal(device.last("config").used, "issue 1")
         }))
