@@ -2,12 +2,13 @@
 // and which policy suits it. Each tool is one file, host/fleet/cmd-*.ts.
 import { Command } from "commander"
 import { readFlags } from "./flags"
+import { gridTool } from "./fleet/cmd-grid"
 import { measureTool } from "./fleet/cmd-measure"
 import { planTool } from "./fleet/cmd-plan"
 import { runTool } from "./fleet/cmd-run"
 import { consoleIo, type Tool } from "./fleet/tool"
 
-const TOOLS: Tool[] = [measureTool, planTool, runTool]
+const TOOLS: Tool[] = [measureTool, planTool, runTool, gridTool]
 
 async function main([name, ...args]: string[]): Promise<number> {
     const io = consoleIo()

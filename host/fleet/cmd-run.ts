@@ -1,8 +1,11 @@
 // `npm run fleet -- run`: one outage of one fleet under several policies. Flags in, results out.
+import { existsSync, writeFileSync } from "node:fs"
+import { dirname, resolve } from "node:path"
 import { Command, InvalidArgumentError, type OptionValues } from "commander"
 import { readFlags } from "../flags"
 import { compare, type Comparison } from "./compare"
 import { preset, presetNames } from "./presets"
+import { pageOf } from "./report/page"
 import { jsonOf, textOf } from "./results"
 import { ROW_SIZES, ROW_STRATEGIES, type RowStrategy } from "./row"
 import { compareRows, rowJsonOf, rowTextOf } from "./row-results"
@@ -16,6 +19,8 @@ export interface RunOptions {
     patienceMs: number
     margin: number
     json: boolean
+    /** Where to write the page. */
+    report: string | undefined
 }
 
 /** `--broker row` is another simulation altogether. */
@@ -46,6 +51,15 @@ const BROKERS = ["queue", "busy", "fragile", "row"]
 function broker(text: string): string {
     if (!BROKERS.includes(text))
         throw new InvalidArgumentError(`Allowed: ${BROKERS.join(", ")}.`)
+    return text
+}
+
+/** Known to be writable before a long run begins. */
+function reportFile(text: string): string {
+    if (!/\.html?$/.test(text) || !existsSync(dirname(resolve(text))))
+        throw new InvalidArgumentError(
+            "Allowed: a file ending in .html, in a folder that exists.",
+        )
     return text
 }
 
@@ -117,6 +131,11 @@ export function readRunOptions(
         )
         .option("--seed <n>", "of all draws", whole(0, 0x7fffffff), 1)
         .option("--json", "print the result as one JSON object")
+        .option(
+            "--report <file>",
+            "write a page with charts (.html)",
+            reportFile,
+        )
         .addHelpText("after", HELP)
         .showHelpAfterError("(npm run fleet -- run --help lists the flags)")
         .allowExcessArguments(false)
@@ -136,7 +155,11 @@ export function readRunOptions(
 const MAX_ROW_CLIENTS = 10_000
 
 function rowOptions(given: OptionValues): RowOptions {
-    const { devices, policy, seed, json } = given
+    const { devices, policy, seed, json, report } = given
+    if (report !== undefined)
+        throw new InvalidArgumentError(
+            `error: option '--report' argument '${report}' is invalid. Allowed with --broker queue, busy, fragile.`,
+        )
     if (devices > MAX_ROW_CLIENTS)
         throw new InvalidArgumentError(
             `error: option '--devices' argument '${devices}' is invalid. Allowed with --broker row: 1 to ${MAX_ROW_CLIENTS}.`,
@@ -167,6 +190,7 @@ function options(given: OptionValues): RunOptions {
         patienceMs: Math.round(given.patience * 1000),
         margin: given.margin,
         json: given.json === true,
+        report: given.report,
     }
 }
 
@@ -195,6 +219,11 @@ export const runTool: Tool = {
                 ? JSON.stringify(jsonOf(comparison)) + "\n"
                 : textOf(comparison) + "\n",
         )
+        if (options.report !== undefined) {
+            const command = `npm run fleet -- run ${args.join(" ")}`
+            writeFileSync(options.report, pageOf(comparison, command))
+            io.err(`wrote ${options.report}\n`)
+        }
         return comparison.interrupted ? INTERRUPTED : 0
     },
 }

@@ -55,17 +55,34 @@ function finite(value: number): number | null {
     return Number.isFinite(value) ? value : null
 }
 
-const COLUMNS: [string, (r: Result) => string][] = [
-    ["policy", r => r.name],
-    ["back", r => String(r.recovered)],
-    ["p50 s", r => seconds(r.p50)],
-    ["p99 s", r => seconds(r.p99)],
-    ["last s", r => seconds(r.last)],
-    ["x limit", r => (r.ratio === Infinity ? "never" : r.ratio.toFixed(2))],
-    ["attempts each", r => r.attemptsPerDevice.toFixed(1)],
-    ["wasted", r => String(r.wasted)],
-    ["peak /s", r => String(r.peakPerSecond)],
-    ["deaths", r => String(r.brokerDeaths)],
+/** The columns of the table, on the terminal and in the report. */
+export const COLUMNS: {
+    title: string
+    key: keyof ResultJson
+    text: (r: Result) => string
+}[] = [
+    { title: "policy", key: "name", text: r => r.name },
+    { title: "back", key: "recovered", text: r => String(r.recovered) },
+    { title: "p50 s", key: "p50", text: r => seconds(r.p50) },
+    { title: "p99 s", key: "p99", text: r => seconds(r.p99) },
+    { title: "last s", key: "last", text: r => seconds(r.last) },
+    {
+        title: "x limit",
+        key: "ratio",
+        text: r => (r.ratio === Infinity ? "never" : r.ratio.toFixed(2)),
+    },
+    {
+        title: "attempts each",
+        key: "attemptsPerDevice",
+        text: r => r.attemptsPerDevice.toFixed(1),
+    },
+    { title: "wasted", key: "wasted", text: r => String(r.wasted) },
+    {
+        title: "peak /s",
+        key: "peakPerSecond",
+        text: r => String(r.peakPerSecond),
+    },
+    { title: "deaths", key: "brokerDeaths", text: r => String(r.brokerDeaths) },
 ]
 
 export function seconds(value: number): string {
@@ -104,8 +121,8 @@ export function textOf({ scenario, results, interrupted }: Comparison) {
     return [
         scenarioText(scenario),
         ...tableText([
-            COLUMNS.map(([title]) => title),
-            ...results.map(r => COLUMNS.map(([, text]) => text(r))),
+            COLUMNS.map(c => c.title),
+            ...results.map(r => COLUMNS.map(c => c.text(r))),
         ]),
         ...(interrupted ? ["interrupted: the last line is unfinished"] : []),
     ].join("\n")
