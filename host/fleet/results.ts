@@ -12,7 +12,8 @@ export interface ResultJson {
     /** p99 over limitSeconds. */
     ratio: number | null
     attemptsPerDevice: number
-    wasted: number
+    /** Null: not known. */
+    wasted: number | null
     peakPerSecond: number
     brokerDeaths: number
 }
@@ -45,7 +46,7 @@ function resultJson(r: Result): ResultJson {
         last: finite(r.last),
         ratio: finite(r.ratio),
         attemptsPerDevice: r.attemptsPerDevice,
-        wasted: r.wasted,
+        wasted: finite(r.wasted),
         peakPerSecond: r.peakPerSecond,
         brokerDeaths: r.brokerDeaths,
     }
@@ -76,7 +77,11 @@ export const COLUMNS: {
         key: "attemptsPerDevice",
         text: r => r.attemptsPerDevice.toFixed(1),
     },
-    { title: "wasted", key: "wasted", text: r => String(r.wasted) },
+    {
+        title: "wasted",
+        key: "wasted",
+        text: r => (Number.isNaN(r.wasted) ? "?" : String(r.wasted)),
+    },
     {
         title: "peak /s",
         key: "peakPerSecond",

@@ -35,7 +35,7 @@ export interface Result {
     /** p99 over devices / rate. */
     ratio: number
     attemptsPerDevice: number
-    /** Connections the broker completed for nobody. */
+    /** Connections the broker completed for nobody; NaN: not known. */
     wasted: number
     peakPerSecond: number
     brokerDeaths: number
