@@ -4,23 +4,12 @@ import { Command } from "commander"
 import { readFlags } from "./flags"
 import { gridTool } from "./fleet/cmd-grid"
 import { measureTool } from "./fleet/cmd-measure"
-import { measureTool } from "./fleet/cmd-measure"
 import { planTool } from "./fleet/cmd-plan"
 import { realTool } from "./fleet/cmd-real"
 import { runTool } from "./fleet/cmd-run"
 import { consoleIo, type Tool } from "./fleet/tool"
 
-const TOOLS: Tool[] = [measureTool, planTool, runTool, realTool]
-import { realTool } from "./fleet/cmd-real"
-import { runTool } from "./fleet/cmd-run"
-import { consoleIo, type Tool } from "./fleet/tool"
-
-import { measureTool } from "./fleet/cmd-measure"
-import { planTool } from "./fleet/cmd-plan"
-import { runTool } from "./fleet/cmd-run"
-import { consoleIo, type Tool } from "./fleet/tool"
-
-const TOOLS: Tool[] = [measureTool, planTool, runTool, gridTool]
+const TOOLS: Tool[] = [measureTool, planTool, runTool, realTool, gridTool]
 
 async function main([name, ...args]: string[]): Promise<number> {
     const io = consoleIo()
