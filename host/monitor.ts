@@ -4,6 +4,7 @@ import { createReadStream, createWriteStream } from "node:fs"
 import { basename } from "node:path"
 import type { Readable, Writable } from "node:stream"
 import pc from "picocolors"
+import { toConsole } from "./flags"
 import { choosePort, listPorts, vendorOf, type Port } from "./flash/ports"
 import { Trouble } from "./flash/trouble"
 import { Builds } from "./monitor/builds"
@@ -285,7 +286,7 @@ async function newFile(path: string): Promise<Writable> {
 const options = readOptions(
     process.argv.slice(2),
     { stdout: !!stdout.isTTY },
-    (text, isError) => (isError ? stderr : stdout).write(text),
+    toConsole,
 )
 if (typeof options === "number") process.exitCode = options
 else {

@@ -1,5 +1,6 @@
 // What runs in the browser: a row for each device, from the views that the server sends. All text that came from a device is
 // set as text, never as HTML. Countdowns run here, by the same code as on the terminal.
+import { count } from "../show"
 import { strip } from "./strip"
 import {
     countersOf,
@@ -148,7 +149,18 @@ class Row {
                 .filter(Boolean)
                 .join("; "),
         )
-        setText(this.count, countersOf(view))
+        const { attempts, losses, drops, crashes } = view.counters
+        setText(
+            this.count,
+            [
+                count(attempts, "attempt"),
+                count(losses, "loss", "losses"),
+                drops && count(drops, "drop"),
+                crashes && count(crashes, "crash", "crashes"),
+            ]
+                .filter(Boolean)
+                .join(", "),
+        )
         if (this.isOpen)
             this.showDetails(view, link?.text ?? "not heard of yet")
         this.tick()
@@ -165,6 +177,7 @@ class Row {
             ["Wi-Fi", wifi],
             ["broker", view.broker],
             ["last error", view.lastError?.text],
+            ["counted", countersOf(view)],
             [
                 "exception",
                 crash && [crash.reason, ...crash.frames].join("\nat "),

@@ -20,7 +20,7 @@ const FRAME_START = 0xfc
 const FRAME_END = 0xfd
 
 export interface SplitterEvents {
-    /** A line without its end; nothing in it that a terminal would act on but tabs and the like are gone. */
+    /** A line without its end, and without anything that a terminal would act on. */
     line: (text: string) => void
     /** Bytes that are no text, as they are met. */
     noise: (bytes: number) => void
@@ -101,7 +101,8 @@ export class LineSplitter {
         for (const byte of chunk) {
             let literal = byte
             if (this.wasMagic) {
-                this.wasMagic = false
+                // A second FE quotes what follows, too.
+                this.wasMagic = byte === MAGIC
                 if (byte === FRAME_START) this.frame = 0
                 else if (byte === FRAME_END) this.frame = -1
                 if (byte !== LITERAL_MAGIC) {
@@ -126,7 +127,7 @@ export class LineSplitter {
 /** Printable ASCII only: the common case. */
 const CLEAN = /^[\x20-\x7e]*$/
 
-/** The text without escape sequences and line ends; what is left of control characters is one "?" each. */
+/** The text without escape sequences, line ends, and all else that a terminal would act on. */
 function shownText(text: string): string {
     if (CLEAN.test(text)) return text
     return stripVTControlCharacters(text.replace(/\r+$/, ""))

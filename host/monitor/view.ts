@@ -468,7 +468,7 @@ export function countersOf({ counters }: DeviceView): string {
         flaps && count(flaps, "flap"),
         drops && count(drops, "drop"),
         crashes && count(crashes, "crash", "crashes"),
-        count(starts, "start"),
+        starts && count(starts, "start"),
     ]
         .filter(Boolean)
         .join(", ")

@@ -1,7 +1,7 @@
 // The command line of `npm start`: flags in, checked options out.
 // A flag that can't be used is named together with its value and what is allowed; exit code 2.
 import { Command, InvalidArgumentError } from "commander"
-import { readFlags } from "../flags"
+import { readFlags, whole } from "../flags"
 import { pagePort } from "../monitor/options"
 import { MAX_KEY_BYTES, toJson, type Settings } from "../vm/env"
 import { MAX_VALUE_BYTES } from "../vm/flash-image"
@@ -73,13 +73,6 @@ function port(text: string): number {
 
 /** A real VM costs about a percent of a core. */
 export const MAX_HERD = 200
-
-function devices(text: string): number {
-    const value = Number(text)
-    if (!/^\d+$/.test(text) || value < 1 || value > MAX_HERD)
-        throw new InvalidArgumentError(`Allowed: 1 to ${MAX_HERD}.`)
-    return value
-}
 
 function host(text: string): string {
     if (!/^[\w.:-]{1,100}$/.test(text))
@@ -166,7 +159,7 @@ export function readOptions(
         .option(
             "--devices <number>",
             "how many devices; with --web (default: 1)",
-            devices,
+            whole(1, MAX_HERD),
         )
         .option("--verbose", "show what the runtime itself prints, too")
         .addHelpText("after", HELP)
