@@ -138,7 +138,10 @@ function crashRows({ crash }: DeviceView, nowMs: number): string[] {
         ...crash.frames.map(frame => `at ${frame}`),
     ]
     const isBare = crash.frames.some(frame => /\(pc:\d+\)$/.test(frame))
-    if (isBare) rows.push("(no build with this program's SHA-256 is here)")
+    if (isBare)
+        rows.push(
+            "(no build here fits, or the program's SHA-256 was not heard)",
+        )
     return rows
 }
 

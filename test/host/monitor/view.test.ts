@@ -187,10 +187,7 @@ describe("what is known of a device", () => {
             reason: "Error: too much",
             frames: ["inner  src/app.ts:3:9", "main_F0 (pc:24)"],
         })
-        assert.match(
-            draw(story.view, 1101).join("\n"),
-            /no build with this program's SHA-256/,
-        )
+        assert.match(draw(story.view, 1101).join("\n"), /no build here fits/)
         story.at(5100, { ...BOOT, cause: "restart" })
         assert.equal(story.view.state, "starting")
         assert.equal(story.view.counters.starts, 2)
