@@ -42,7 +42,7 @@ const impure = [
 ]
 
 export default tseslint.config(
-    { ignores: ["node_modules", ".devicescript", "zz"] },
+    { ignores: ["node_modules", ".devicescript", "docs/api", "zz"] },
     ...tseslint.configs.recommended,
     {
         rules: {

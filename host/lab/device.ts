@@ -62,7 +62,8 @@ export class LabDevice {
     isConnected = false
     /** Has power, or will have it again after a power cycle. */
     isPlugged = false
-    private readonly bus: Bus | undefined
+    /** Its Jacdac bus, for sensors and buttons; only of a device with Wi-Fi. */
+    readonly bus: Bus | undefined
     /** The address an access point gives out; undefined: there is none in reach. */
     private offered: number[] | undefined
     private associating: Timer | undefined

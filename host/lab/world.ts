@@ -42,6 +42,8 @@ export interface WorldOptions {
 export interface DeviceSpec {
     /** From the project's folder; default "src/main.ts". */
     program?: string
+    /** A program compiled elsewhere, instead. */
+    bytecode?: Uint8Array
     /** As in a `.env` file: JSON where it parses as JSON, text otherwise. */
     settings?: Record<string, string | number>
     /** 16 hex digits; default: from the name. */
@@ -87,10 +89,7 @@ export class World {
     /** Makes a device, switched off. */
     async device(spec: DeviceSpec = {}): Promise<LabDevice> {
         const name = spec.name ?? `d${this.devices.length + 1}`
-        const image = await imageOf(
-            spec.program ?? "src/main.ts",
-            spec.settings ?? {},
-        )
+        const image = await imageOf(spec)
         if (spec.wifi || spec.button) this.clock.drains = true
         const make = () =>
             new LabDevice({
@@ -182,16 +181,18 @@ export class World {
 }
 
 /** The flash of a device that has this program and these settings; made once. */
-function imageOf(
-    program: string,
-    settings: Record<string, string | number>,
-): Promise<Uint8Array> {
+function imageOf({
+    program = "src/main.ts",
+    bytecode,
+    settings = {},
+}: DeviceSpec): Promise<Uint8Array> {
+    const json: Record<string, string> = {}
+    for (const name of Object.keys(settings))
+        json[name] = toJson(`${settings[name]}`)
+    if (bytecode) return makeFlash(bytecode, json)
     const key = JSON.stringify([program, settings])
     let image = images.get(key)
     if (!image) {
-        const json: Record<string, string> = {}
-        for (const name of Object.keys(settings))
-            json[name] = toJson(`${settings[name]}`)
         image = makeFlash(loadProgram(program).bytecode, json)
         images.set(key, image)
     }

@@ -6,6 +6,7 @@ import {
     JDBus,
     jdpack,
     JDServerServiceProvider,
+    type JDServiceServer,
     SettingsClient,
     SRV_SETTINGS,
     WifiCmd,
@@ -90,6 +91,13 @@ export class Bus {
         this.device = device
     }
 
+    /** Puts a service, such as a sensor, on the bus as a device of its own. */
+    add(server: JDServiceServer, deviceId: string) {
+        this.jacdac.addServiceProvider(
+            new ClockedProvider("bus", [server], { deviceId }),
+        )
+    }
+
     /** Stops the bus's timers. */
     async close() {
         this.device = undefined
@@ -144,9 +152,7 @@ export class WifiAccess {
             this.reconnects++
             this.onReconnect()
         }
-        bus.jacdac.addServiceProvider(
-            new ClockedProvider("wifi", [this.server], { deviceId }),
-        )
+        bus.add(this.server, deviceId)
     }
 
     /** Associates and gets an address: four bytes (0.0.0.0 is possible and useless), or none yet. */

@@ -1,0 +1,178 @@
+// The programs in devs/ that a user copies, each run in the VM; and what a board's light and button do in the firmware.
+import assert from "node:assert/strict"
+import { describe, test } from "node:test"
+import {
+    AnalogSensorServer,
+    ButtonServer,
+    ControlCmd,
+    PACKET_PROCESS,
+    REFRESH,
+    SRV_TEMPERATURE,
+    type Packet,
+} from "jacdac-ts"
+import type { LabDevice } from "../../host/lab/device"
+import { World, type DeviceSpec } from "../../host/lab/world"
+
+const SENSOR_ID = "5e45000000000001"
+const MINUTE_MS = 60_000
+
+/** A world with one device that has joined Wi-Fi, and what its status light is told, as hex RGB. */
+async function inWorld(
+    spec: DeviceSpec,
+    run: (world: World, device: LabDevice, light: string[]) => Promise<void>,
+) {
+    const world = new World()
+    const device = await world.device({ wifi: true, ...spec })
+    const light: string[] = []
+    device.bus!.jacdac.on(PACKET_PROCESS, (packet: Packet) => {
+        if (
+            packet.isCommand &&
+            packet.serviceIndex === 0 &&
+            packet.serviceCommand === ControlCmd.SetStatusLight
+        )
+            light.push(Buffer.from(packet.data.subarray(0, 3)).toString("hex"))
+    })
+    try {
+        await run(world, device, light)
+        assert.deepEqual(device.panics, [])
+    } catch (e) {
+        ;(e as Error).message += `\n--- the log's end:\n${world.tail(40)}`
+        throw e
+    } finally {
+        await world.close()
+    }
+}
+
+/** Holds a button down for so long. jacdac-ts's servers look at themselves when refreshed, here on the world's clock. */
+async function press(world: World, button: ButtonServer, pressedMs: number) {
+    const refresh = async (ms: number) => {
+        for (const endMs = world.nowMs + ms; world.nowMs < endMs;) {
+            button.emit(REFRESH)
+            await world.run(50)
+        }
+    }
+    await button.down()
+    await refresh(pressedMs)
+    await button.up()
+    await refresh(200)
+}
+
+/** Without those that only repeat the one before. */
+const changes = (of: string[]) => of.filter((x, i) => x !== of[i - 1])
+
+describe("examples", () => {
+    test("blink-on-state: yellow while it tries, green once connected", () =>
+        inWorld(
+            { program: "devs/blink-on-state.ts" },
+            async (world, device, light) => {
+                const broker = world.broker("broker.example:1883")
+                device.powerOn()
+                device.joinWifi()
+                await world.until("connected", MINUTE_MS)
+                await world.run(100)
+                assert.deepEqual(changes(light), ["1e1400", "002800"])
+
+                broker.crash()
+                await world.until(() => light.at(-1) === "1e1400", 1000)
+                broker.start()
+                await world.until(() => light.at(-1) === "002800", MINUTE_MS)
+            },
+        ))
+
+    test("thermometer: a change of half a degree is reported, less is not; retained, and gone with the device", () =>
+        inWorld({ program: "devs/thermometer.ts" }, async (world, device) => {
+            const broker = world.broker("broker.example:1883")
+            const sensor = new AnalogSensorServer(SRV_TEMPERATURE, {
+                readingValues: [20],
+            })
+            device.bus!.add(sensor, SENSOR_ID)
+            device.powerOn()
+            device.joinWifi()
+            await world.until("connected", MINUTE_MS)
+            for (const degrees of [21, 21.3, 21.4, 22.1]) {
+                sensor.reading.setValues([degrees])
+                void sensor.reading.sendGetAsync()
+                await world.run(500)
+            }
+            const topic = `home/${device.id}/temperature`
+            assert.deepEqual(
+                broker.messages.map(m => `${m.topic} ${m.payload} ${m.retain}`),
+                [`${topic} 21 true`, `${topic} 22.1 true`],
+            )
+            device.powerOff()
+            await world.until(() => !broker.retained.has(topic), 2 * MINUTE_MS)
+        }))
+
+    test("tls-credentials: TLS, with user and password from settings", () =>
+        inWorld(
+            {
+                program: "devs/tls-credentials.ts",
+                settings: {
+                    MQTT_HOST: "broker.example",
+                    MQTT_USER: "lamp",
+                    MQTT_PWD: '"0123"',
+                },
+            },
+            async (world, device) => {
+                const broker = world.scripted("broker.example:8883")
+                device.powerOn()
+                device.joinWifi()
+                await world.until("connected", MINUTE_MS)
+                assert.equal(device.last("attempt").proto, "tls")
+                const { packet } = broker.sent("connect")[0]
+                assert.equal(packet.username, "lamp")
+                assert.equal(`${packet.password}`, "0123")
+            },
+        ))
+})
+
+describe("the firmware on a board", () => {
+    test("held, it blinks red; its button, held down for 3 s, ends the hold", () =>
+        inWorld(
+            { settings: { MQTT_HOST: "broker", RST_BURST: 1 } },
+            async (world, device, light) => {
+                const button = new ButtonServer()
+                device.bus!.add(button, SENSOR_ID)
+                world.broker("broker:1883")
+                device.powerOn()
+                device.joinWifi()
+                await world.until("connected", MINUTE_MS)
+                assert.deepEqual(light, [], "dark while all is well")
+
+                for (let crash = 0; crash < 2; crash++) {
+                    device.crash()
+                    const { length } = device.said("boot")
+                    await world.until(
+                        () => device.said("boot").length > length,
+                        MINUTE_MS,
+                    )
+                }
+                device.panics.length = 0
+                await world.until(
+                    () => device.said("held").length > 0,
+                    MINUTE_MS,
+                )
+                await world.run(2500)
+                assert.deepEqual(light.slice(0, 3), [
+                    "ff0000",
+                    "000000",
+                    "ff0000",
+                ])
+
+                await press(world, button, 1000)
+                await world.run(1000)
+                assert.ok(device.last("held").leftMs > 0, "1 s is too short")
+
+                await press(world, button, 4000)
+                await world.until(
+                    () => device.last("held").leftMs === 0,
+                    MINUTE_MS,
+                )
+                assert.equal(
+                    device.last("held").reason,
+                    "cleared by the button",
+                )
+                await world.until("connected", MINUTE_MS)
+            },
+        ))
+})
