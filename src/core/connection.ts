@@ -61,6 +61,17 @@ export interface Endpoint {
     tls: boolean
 }
 
+/** Who may judge a failure otherwise. */
+export interface Reviewer {
+    /** Returns what to make of it. `phase` is how far it had come, `flap` whether a session was too short to count. */
+    review?(
+        verdict: Verdict,
+        phase: Phase,
+        flap: boolean,
+        nowMs: number,
+    ): Verdict
+}
+
 /** Between closing a socket and opening the next: a late close would hit the new one (ESP32). */
 const REOPEN_MS = 100
 
@@ -73,10 +84,8 @@ export class Connection {
     /** Whether there is a network. Starts true: a device without a Wi-Fi service has one. */
     hasLink = true
     private closedMs = 0
-    /** Sees each failure before anything is made of it; `upMs` is 0 without a session. */
-    review:
-        | ((v: Verdict, phase: Phase, flap: boolean, upMs: number) => Verdict)
-        | undefined = undefined
+    /** Sees each failure before anything is made of it. */
+    reviewer: Reviewer | undefined = undefined
     /** A start that came while disconnecting. */
     startAgain = false
 
@@ -205,7 +214,12 @@ export class Connection {
     }
 
     broken(failure: Verdict, nowMs: number): boolean {
-        const verdict = this.reviewed(failure, nowMs)
+        let verdict = failure
+        const phase = this.phase()
+        if (phase !== undefined && this.reviewer && this.reviewer.review) {
+            const flap = this.backoff.isFlap(nowMs)
+            verdict = this.reviewer.review(failure, phase, flap, nowMs)
+        }
         switch (this.state.name) {
             case "connecting":
             case "awaitingConnack":
@@ -221,14 +235,6 @@ export class Connection {
             default:
                 return false
         }
-    }
-
-    private reviewed(verdict: Verdict, nowMs: number): Verdict {
-        const phase = this.phase()
-        if (this.review === undefined || phase === undefined) return verdict
-        const s = this.state
-        const upMs = s.name === "connected" ? nowMs - s.sinceMs : 0
-        return this.review(verdict, phase, this.backoff.isFlap(nowMs), upMs)
     }
 
     tick(nowMs: number): boolean {

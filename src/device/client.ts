@@ -175,10 +175,7 @@ export class Client implements Port, SessionPort {
         const backoff = new Backoff(options.policy, deviceRandom())
         this.connection = new Connection(options.endpoint, backoff, this)
         this.session = new Session(options.session, this)
-        const { codec } = options.session
-        if (codec.review)
-            this.connection.review = (verdict, phase, flap, upMs) =>
-                codec.review(verdict, phase, flap, upMs)
+        this.connection.reviewer = options.session.codec
         this.outbox = new Outbox(options.outboxEntries, options.outboxBytes)
         this.handlers = new Handlers(this.counters)
         const self = this

@@ -4,8 +4,8 @@
 // Everything here speaks in the packets of encode.ts, which are MQTT 3.1.1. They are also what waits:
 // in the outbox, in flight, in flash. Another version rewrites one as it leaves (`wire`), so that a message
 // queued under one version can leave under another.
-import type { Endpoint } from "../core/connection"
-import { connackVerdict311, type Phase, type Verdict } from "../core/verdict"
+import type { Endpoint, Reviewer } from "../core/connection"
+import { connackVerdict311, type Verdict } from "../core/verdict"
 import { connectPacket, type ConnectOptions } from "./encode"
 import { Parser, type Packet } from "./parser"
 
@@ -17,7 +17,7 @@ export interface PacketParser {
 }
 
 /** One version of MQTT. */
-export interface Codec {
+export interface Codec extends Reviewer {
     /** The protocol level in CONNECT: 4 is MQTT 3.1.1, 5 is MQTT 5. May change from one CONNECT to the next. */
     level: number
     /** May change from one CONNECT to the next too. */
@@ -35,22 +35,10 @@ export interface Codec {
     maximumQos?: number
     /** The largest packet the broker takes, where it has said so. */
     maximumPacketBytes?: number
-    /** Takes note of a packet, before the session does. */
-    heard?(packet: Packet): void
-    /** DISCONNECT for a broker that has broken a rule; `code` is that of the malformed packet. */
-    refusal?(code: number): Buffer | undefined
+    /** Takes note of a packet, before the session does; what it returns is sent at once. */
+    heard?(packet: Packet, nowMs: number): Buffer | undefined
     /** What a code that is not 0 means: in CONNACK or, `inDisconnect`, in the broker's DISCONNECT. */
     verdict(code: number, inDisconnect: boolean): Verdict
-    /**
-     * An attempt or a session has failed; returns what to make of it. `phase` is how far it had come, `flap`
-     * whether it was too short to count, `upMs` how long the session was.
-     */
-    review?(
-        verdict: Verdict,
-        phase: Phase,
-        flap: boolean,
-        upMs: number,
-    ): Verdict
 }
 
 /**

@@ -15,7 +15,7 @@ import {
     unsubscribePacket,
     type ConnectOptions,
 } from "./encode"
-import type { Malformed, Packet, Publish } from "./parser"
+import type { Connack, Packet, Publish } from "./parser"
 import { matches } from "./topic"
 
 /** What the session says at each connection, and how patient it is. */
@@ -224,18 +224,18 @@ export class Session {
     }
 
     private handle(packet: Packet, nowMs: number) {
-        if (this.codec.heard) this.codec.heard(packet)
-        if (packet.type === "malformed") {
-            this.refuse(packet)
-            return this.port.violation(packet.clause, packet.reason)
+        const { codec } = this
+        if (codec.heard) {
+            const answer = codec.heard(packet, nowMs)
+            if (answer !== undefined) this.port.send(answer)
         }
+        if (packet.type === "malformed")
+            return this.port.violation(packet.clause, packet.reason)
         if (packet.type === "connack") {
             if (this.up)
                 return this.port.violation("MQTT-3.2.0-2", "second CONNACK")
-            if (packet.code === 0) {
-                this.keepAlive(packet.keepAliveSeconds)
-                this.accepted(packet.sessionPresent, nowMs)
-            } else this.port.connack(packet.code, false)
+            if (packet.code === 0) this.accepted(packet, nowMs)
+            else this.port.connack(packet.code, false)
             return
         }
         if (!this.up)
@@ -258,25 +258,15 @@ export class Session {
         }
     }
 
-    /** Says why, where the version has a way to say it (MQTT 5, 4.13). */
-    private refuse(packet: Malformed) {
-        const { codec } = this
-        const said =
-            packet.code !== undefined && codec.refusal
-                ? codec.refusal(packet.code)
-                : undefined
-        if (said !== undefined && this.up) this.port.send(said)
-    }
-
-    /** Ours, or what the broker wants in its place [MQTT-3.1.2-21]. A little early, so that the wire's delay does not make it late. */
-    private keepAlive(seconds = this.options.connect.keepAliveSeconds) {
-        const keepAliveMs = seconds * 1000
-        this.pingAfterMs = keepAliveMs - (keepAliveMs >> 3)
-    }
-
-    private accepted(sessionPresent: boolean, nowMs: number) {
+    private accepted(connack: Connack, nowMs: number) {
         this.up = true
-        this.port.connack(0, sessionPresent)
+        let seconds = this.options.connect.keepAliveSeconds
+        // [MQTT-3.1.2-21] of MQTT 5: the broker's counts
+        if (connack.keepAliveSeconds !== undefined)
+            seconds = connack.keepAliveSeconds
+        // A little early, so that the wire's delay does not make it late.
+        this.pingAfterMs = seconds * 875
+        this.port.connack(0, connack.sessionPresent)
         this.announce(this.options.birth, nowMs)
         this.askMore(nowMs)
     }

@@ -164,6 +164,8 @@ export class Codec5 implements Codec {
     private forGood = false
     /** It does not support the version; or it made no sense. */
     private unsupported = false
+    /** When CONNACK came; -1 before. */
+    private acceptedMs = -1
     private garbled = false
     private readonly parser5: Parser5
     private readonly servers: ServerMoves | undefined
@@ -188,6 +190,7 @@ export class Codec5 implements Codec {
         this.reference = ""
         this.unsupported = false
         this.garbled = false
+        this.acceptedMs = -1
         const { beside } = this
         this.level = beside ? beside.choice.level : 5
         if (beside && this.level === 4) {
@@ -250,12 +253,19 @@ export class Codec5 implements Codec {
         return made
     }
 
-    heard(packet: Packet) {
-        if (packet.type === "connack") this.connack(packet)
-        else if (packet.type === "disconnect") {
+    heard(packet: Packet, nowMs: number): Buffer | undefined {
+        if (packet.type === "connack") {
+            this.acceptedMs = nowMs
+            this.connack(packet)
+        } else if (packet.type === "disconnect") {
             this.forGood = packet.code === SERVER_MOVED
             this.words(packet.properties)
-        } else if (packet.type === "malformed") this.garbled = true
+        } else if (packet.type === "malformed") {
+            this.garbled = true
+            if (packet.code !== undefined && this.acceptedMs >= 0)
+                return disconnectPacket5(packet.code)
+        }
+        return undefined
     }
 
     private connack(packet: Connack) {
@@ -299,19 +309,15 @@ export class Codec5 implements Codec {
         return verdict
     }
 
-    refusal(code: number): Buffer | undefined {
-        return this.level === 4 ? undefined : disconnectPacket5(code)
-    }
-
     review(
         failure: Verdict,
         phase: Phase,
         flap: boolean,
-        upMs: number,
+        nowMs: number,
     ): Verdict {
         let verdict = failure
         const { beside, servers } = this
-        if (beside) verdict = this.reviewVersion(failure, phase, flap, upMs)
+        if (beside) verdict = this.reviewVersion(failure, phase, flap, nowMs)
         if (servers === undefined) return verdict
         if (phase === "session" && !flap) servers.lasted()
         if (phase !== "dial" && this.reference !== "") {
@@ -325,13 +331,13 @@ export class Codec5 implements Codec {
         verdict: Verdict,
         phase: Phase,
         flap: boolean,
-        upMs: number,
+        nowMs: number,
     ): Verdict {
         const { choice, rivals } = this.beside as Beside
         if (phase === "session") {
             if (!flap) choice.stable()
             return this.level === 4
-                ? rivals.ended(verdict, flap, upMs)
+                ? rivals.ended(verdict, flap, nowMs - this.acceptedMs)
                 : verdict
         }
         if (phase !== "connack") return verdict

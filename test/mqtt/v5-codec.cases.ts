@@ -62,7 +62,7 @@ function codec(hex?: string, options?: Mqtt5Options): Codec5 {
     if (hex !== undefined) {
         made.parser.push(Buffer.from(hex, "hex"))
         const packet = made.parser.next()
-        if (packet !== undefined) made.heard(packet)
+        if (packet !== undefined) made.heard(packet, 0)
         equal(made.parser.next(), undefined)
     }
     return made
@@ -319,7 +319,7 @@ function limits(): Case[] {
                 const packet = made.parser.next()
                 if (packet === undefined || packet.type !== "connack")
                     throw new Error("no CONNACK")
-                made.heard(packet)
+                made.heard(packet, 0)
                 equal(packet.keepAliveSeconds, 5)
             },
         },
@@ -338,7 +338,7 @@ function limits(): Case[] {
                     Buffer.from("e041" + "8b3f" + "1f003c" + long, "hex"),
                 )
                 const packet = made.parser.next()
-                if (packet !== undefined) made.heard(packet)
+                if (packet !== undefined) made.heard(packet, 0)
                 const { reason } = made.verdict(0x8b, true)
                 equal(reason, "server shutting down: ??????????????????")
                 equal(reason.length, 40)
