@@ -13,15 +13,19 @@ import type { FleetPolicyState } from "./core/fleet-policy"
 import { log } from "./device/log"
 import { deviceRandom } from "./device/random"
 import { readSettings } from "./device/settings"
+import { parseServers, type Server } from "./mqtt/servers"
 import { checkTopicName } from "./mqtt/topic"
 import {
     followFleetPolicy,
     forgetFleetPolicy,
     limitRestarts,
+    mqttAuto,
     readFleetPolicy,
     serveCommands,
+    serverMoves,
     startMqtt,
     startWatchdog,
+    type MakeCodec,
     type MqttOptions,
     VERSION,
     wifiLink,
@@ -33,6 +37,8 @@ const KEYS = [
     "MQTT_HOST",
     "MQTT_PORT",
     "MQTT_PROTO",
+    "MQTT_VERSION",
+    "MQTT_SERVERS",
     "MQTT_USER",
     "MQTT_PWD",
     "MQTT_PREFIX",
@@ -60,6 +66,30 @@ function readPrefix(from: ConfigSource): string {
     return "herdless"
 }
 
+/** Where the broker may send the device; a list with a mistake in it is refused whole. */
+function readServers(from: ConfigSource, port: number): Server[] {
+    const text = textSetting(from, "MQTT_SERVERS", 1, 180, "")
+    const servers = parseServers(text, port)
+    if (servers !== undefined) return servers
+    const allowed = "host or host:port, separated by spaces"
+    refuse(from, "MQTT_SERVERS", text, allowed, undefined)
+    return []
+}
+
+/** MQTT 5 where the broker has it; or one version, whatever it says. */
+function readCodec(from: ConfigSource, port: number): MakeCodec {
+    const version = choiceSetting(
+        from,
+        "MQTT_VERSION",
+        ["auto", "5", "3"],
+        "auto",
+    )
+    const servers = readServers(from, port)
+    const options = servers.length ? { servers: serverMoves(servers) } : {}
+    if (version === "auto") return mqttAuto(options)
+    return mqttAuto(options, version === "5" ? 5 : 4)
+}
+
 /** The connection the settings describe, or undefined when there is no host. */
 function connect(
     from: ConfigSource,
@@ -74,7 +104,13 @@ function connect(
         return undefined
     }
     const proto = choiceSetting(from, "MQTT_PROTO", ["tcp", "tls"], "tcp")
-    const port = proto === "tls" ? 8883 : 1883
+    const port = intSetting(
+        from,
+        "MQTT_PORT",
+        1,
+        65535,
+        proto === "tls" ? 8883 : 1883,
+    )
     const status = topic + "/status"
     const username = textSetting(from, "MQTT_USER", 1, 180, undefined)
     let password = textSetting(from, "MQTT_PWD", 1, 180, undefined)
@@ -87,7 +123,8 @@ function connect(
     const options: MqttOptions = {
         host,
         proto: proto as "tcp" | "tls",
-        port: intSetting(from, "MQTT_PORT", 1, 65535, port),
+        port,
+        codec: readCodec(from, port),
         username,
         password,
         keepAliveSeconds: intSetting(from, "KEEP_ALIVE", 0, 65535, 60),

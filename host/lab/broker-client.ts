@@ -9,6 +9,7 @@ import {
     WireReader,
     type Packet,
     type PacketOf,
+    type Version,
 } from "./mqtt-wire"
 import { filterFault, topicFault } from "./topic-faults"
 import type { Ending } from "./wire"
@@ -34,6 +35,11 @@ export class Client {
     /** When an answer to a packet identifier left. */
     private readonly answeredMs = new Map<number, number>()
     private sessionPresent = false
+    private version: Version = 4
+    /** QoS 1 messages without PUBACK that the client may be sent. */
+    private receiveMaximum = 65535
+    /** The largest packet the client takes. */
+    private maximumPacketBytes = Infinity
 
     constructor(
         private readonly broker: Broker,
@@ -56,7 +62,9 @@ export class Client {
     }
 
     /** Ends the connection; the will is sent. */
-    lose(how: Ending) {
+    lose(how: Ending, reasonCode = 0) {
+        if (reasonCode && this.version === 5 && this.isOpen && this.session)
+            this.send({ cmd: "disconnect", reasonCode })
         this.drop(how)
         this.sendWill()
     }
@@ -114,7 +122,15 @@ export class Client {
 
     private send(packet: Packet) {
         this.say(`-> ${describePacket(packet)}`)
-        this.peer.write(encode(packet))
+        const bytes = encode(packet, this.version)
+        // [MQTT-3.1.2-28]: as if it had been sent, and answered.
+        if (bytes.length > this.maximumPacketBytes) {
+            this.say(`not sent, ${bytes.length} B are too many`)
+            if (packet.cmd === "publish" && packet.qos)
+                this.session!.acked(packet.messageId!)
+            return
+        }
+        this.peer.write(bytes)
     }
 
     private take(packet: Packet) {
@@ -168,6 +184,16 @@ export class Client {
     }
 
     private connect(p: PacketOf<"connect">) {
+        this.version = p.protocolVersion === 5 ? 5 : 4
+        if (this.version === 5 && this.broker.options.only311) {
+            this.version = 4
+            this.send({
+                cmd: "connack",
+                returnCode: 1,
+                sessionPresent: false,
+            })
+            return this.drop("fin")
+        }
         const code = this.judge(p)
         if (code) {
             this.send({
@@ -180,6 +206,8 @@ export class Client {
         this.clientId =
             p.clientId || `anonymous-${this.broker.world.random.next()}`
         const clean = p.clean !== false
+        this.receiveMaximum = p.properties?.receiveMaximum ?? 65535
+        this.maximumPacketBytes = p.properties?.maximumPacketSize ?? Infinity
         const { session, present } = this.broker.takeSession(
             this.clientId,
             clean,
@@ -197,11 +225,11 @@ export class Client {
         if (this.keepAliveMs) this.watch(this.keepAliveMs)
         this.broker.connects++
         this.send({ cmd: "connack", returnCode: 0, sessionPresent: present })
-        session.attach(packet => this.send(packet))
+        session.attach(packet => this.send(packet), this.receiveMaximum)
     }
 
     private judge(p: PacketOf<"connect">): number {
-        if (p.protocolVersion !== 4) return 1
+        if (p.protocolVersion !== 4 && p.protocolVersion !== 5) return 1
         if (!p.clientId && p.clean === false) return 2
         const { users } = this.broker.options
         if (!users) return 0
@@ -220,7 +248,7 @@ export class Client {
             if (leftMs > 0) return this.watch(leftMs)
             this.broker.keepAliveTimeouts++
             this.say("keep alive is over")
-            this.lose("fin")
+            this.lose("fin", 0x8d)
         })
     }
 
@@ -282,7 +310,11 @@ export class Client {
         for (const filter of p.unsubscriptions)
             this.session!.subscriptions.delete(filter)
         this.answer(p.messageId!)
-        this.send({ cmd: "unsuback", messageId: p.messageId, granted: [] })
+        this.send({
+            cmd: "unsuback",
+            messageId: p.messageId,
+            granted: p.unsubscriptions.map(() => 0),
+        })
     }
 
     /** Identifiers are not 0 and not in use [MQTT-2.3.1-1, -2]. */

@@ -22,6 +22,7 @@ export class Session {
     private readonly inFlight = new Map<number, Message>()
     private waiting: Message[] = []
     private send: ((packet: Packet) => void) | undefined
+    private window = WINDOW
     private lastId = 0
 
     constructor(
@@ -30,8 +31,9 @@ export class Session {
     ) {}
 
     /** A connection is up: first what was in flight, in its order [MQTT-4.4.0-1, 4.6.0-1]. */
-    attach(send: (packet: Packet) => void) {
+    attach(send: (packet: Packet) => void, receiveMaximum = WINDOW) {
         this.send = send
+        this.window = Math.min(WINDOW, receiveMaximum)
         for (const [id, message] of this.inFlight) this.write(message, id, true)
         this.more()
     }
@@ -77,7 +79,7 @@ export class Session {
         while (
             this.send &&
             this.waiting.length &&
-            this.inFlight.size < WINDOW
+            this.inFlight.size < this.window
         ) {
             const message = this.waiting.shift()!
             do this.lastId = (this.lastId % 65535) + 1

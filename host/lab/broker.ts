@@ -1,4 +1,4 @@
-// A correct and strict MQTT 3.1.1 broker: sessions, subscriptions, retained messages, wills, QoS
+// A correct and strict broker of MQTT 3.1.1 and MQTT 5: sessions, subscriptions, retained messages, wills, QoS
 // 0 and 1 both ways, keep alive at one and a half times, take-over. All bookkeeping is its own, only
 // the bytes are mqtt-packet's. It never tolerates: every breach of the standard by a client is noted in `violations`
 // with its clause, and ends the connection as the standard asks.
@@ -12,6 +12,8 @@ import type { Ending } from "./wire"
 export interface BrokerOptions {
     /** Password by user name; default: everybody may connect. */
     users?: Record<string, string>
+    /** It has no MQTT 5. */
+    only311?: boolean
 }
 
 /** A client did what the standard forbids. */
@@ -125,7 +127,8 @@ export class Broker {
     /** The session for a CONNECT; whoever uses it is disconnected [MQTT-3.1.4-2]. */
     takeSession(clientId: string, clean: boolean) {
         for (const other of this.clients)
-            if (other.clientId === clientId && other.session) other.lose("fin")
+            if (other.clientId === clientId && other.session)
+                other.lose("fin", 0x8e)
         const known = this.sessions.get(clientId)
         const present = !clean && known !== undefined && !known.clean
         const session = present ? known : new Session(clientId, clean)

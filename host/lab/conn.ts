@@ -1,6 +1,13 @@
 // One connection to a scripted broker: what a test may do with it, and what the device sent.
 import type { Peer } from "./link"
-import { describePacket, encode, type Packet, type PacketOf } from "./mqtt-wire"
+import {
+    describePacket,
+    encode,
+    reasonCode5,
+    type Packet,
+    type PacketOf,
+    type Version,
+} from "./mqtt-wire"
 import type { ScriptedBroker } from "./scripted-broker"
 import type { Ending } from "./wire"
 
@@ -46,6 +53,8 @@ export class Conn {
     /** What mqtt-packet could not read, if anything. */
     malformed: string | undefined
     clientId = ""
+    /** What the device's CONNECT speaks, and so what is sent. */
+    version: Version = 4
     /** Bytes the device sent here. */
     bytesIn = 0
     private together: Uint8Array[] | undefined
@@ -83,7 +92,7 @@ export class Conn {
                 ? Buffer.from(what.replace(/\s/g, ""), "hex")
                 : what instanceof Uint8Array
                   ? what
-                  : encode(what)
+                  : encode(what, this.version)
         if (!(what instanceof Uint8Array) && typeof what !== "string")
             this.say(`-> ${describePacket(what)}`)
         else this.say(`-> ${bytes.length} raw bytes`)
@@ -118,10 +127,37 @@ export class Conn {
     /** CONNACK; session present only counts with code 0. */
     connack(code = 0, sessionPresent = false, options?: SendOptions): this {
         // By hand: mqtt-packet refuses to write codes that do not exist.
+        const present = sessionPresent ? 1 : 0
         return this.send(
-            Buffer.from([0x20, 2, sessionPresent ? 1 : 0, code]),
+            Buffer.from(
+                this.version === 5
+                    ? [0x20, 3, present, reasonCode5(code), 0]
+                    : [0x20, 2, present, code],
+            ),
             options,
         )
+    }
+
+    /** CONNACK of MQTT 5 with properties. */
+    connack5(
+        properties: PacketOf<"connack">["properties"],
+        reasonCode = 0,
+    ): this {
+        return this.send({
+            cmd: "connack",
+            reasonCode,
+            sessionPresent: false,
+            properties,
+        })
+    }
+
+    /** DISCONNECT of MQTT 5, and then FIN. */
+    dismiss(
+        reasonCode: number,
+        properties?: PacketOf<"disconnect">["properties"],
+    ) {
+        this.send({ cmd: "disconnect", reasonCode, properties })
+        this.fin()
     }
 
     /** SUBACK granting what was asked, or with the codes given. */
@@ -134,9 +170,10 @@ export class Conn {
         })
     }
 
-    unsuback(packet: { messageId?: number }): this {
-        const { messageId } = packet
-        return this.send({ cmd: "unsuback", messageId, granted: [] })
+    unsuback(packet: { messageId?: number; unsubscriptions?: string[] }): this {
+        const { messageId, unsubscriptions = [] } = packet
+        const granted = unsubscriptions.map(() => 0)
+        return this.send({ cmd: "unsuback", messageId, granted })
     }
 
     puback(packet: { messageId?: number }): this {

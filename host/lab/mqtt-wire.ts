@@ -7,8 +7,13 @@ export type { Packet }
 /** A packet of one kind. */
 export type PacketOf<C extends Packet["cmd"]> = Extract<Packet, { cmd: C }>
 
-/** Reads one connection's byte stream. After an error nothing more is read. */
+/** Protocol levels: 4 is MQTT 3.1.1. */
+export type Version = 4 | 5
+
+/** Reads one connection's byte stream, in the version its CONNECT says. After an error nothing more is read. */
 export class WireReader {
+    /** What the stream is read as; for the other direction set it by hand. */
+    version: Version = 4
     private readonly reader = parser({ protocolVersion: 4 })
     private broken = false
 
@@ -16,11 +21,24 @@ export class WireReader {
         onPacket: (packet: Packet) => void,
         onError: (reason: string) => void,
     ) {
-        this.reader.on("packet", onPacket)
+        this.reader.on("packet", (packet: Packet) => {
+            if (packet.cmd === "connect" && packet.protocolVersion === 5)
+                this.speak(5)
+            onPacket(packet)
+        })
         this.reader.on("error", (e: Error) => {
             this.broken = true
             onError(e.message)
         })
+    }
+
+    /** What comes is in this version. */
+    speak(version: Version) {
+        this.version = version
+        const reader = this.reader as unknown as {
+            settings: { protocolVersion: Version }
+        }
+        reader.settings.protocolVersion = version
     }
 
     push(bytes: Uint8Array) {
@@ -28,9 +46,20 @@ export class WireReader {
     }
 }
 
-/** A packet's bytes, as MQTT 3.1.1. */
-export function encode(packet: Packet): Buffer {
-    return generate(packet, { protocolVersion: 4 })
+/** A packet's bytes; what MQTT 5 must have and MQTT 3.1.1 has not is filled in: codes of success. */
+export function encode(packet: Packet, version: Version = 4): Buffer {
+    const whole = { ...packet } as Record<string, unknown>
+    if (version === 5) {
+        if (packet.cmd === "puback") whole.reasonCode ??= 0
+        if (packet.cmd === "connack")
+            whole.reasonCode ??= reasonCode5(packet.returnCode ?? 0)
+    }
+    return generate(whole as unknown as Packet, { protocolVersion: version })
+}
+
+/** The MQTT 5 code that says what a return code of MQTT 3.1.1 says; others stay as they are. */
+export function reasonCode5(returnCode: number): number {
+    return [0, 0x84, 0x85, 0x88, 0x86, 0x87][returnCode] ?? returnCode
 }
 
 /** Whether a filter matches a topic [MQTT-4.7]; the lab's own reading of the standard. */
@@ -56,7 +85,10 @@ export function describePacket(packet: Packet): string {
             `${packet.payload.length} B`,
         )
     if (packet.cmd === "connect") parts.push(packet.clientId)
-    if (packet.cmd === "connack") parts.push(`code ${packet.returnCode}`)
+    if (packet.cmd === "connack")
+        parts.push(`code ${packet.reasonCode ?? packet.returnCode}`)
+    if (packet.cmd === "disconnect" && packet.reasonCode)
+        parts.push(`code ${packet.reasonCode}`)
     if (packet.cmd === "subscribe")
         parts.push(packet.subscriptions.map(s => s.topic).join(" "))
     if (packet.cmd === "unsubscribe")

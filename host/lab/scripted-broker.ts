@@ -127,7 +127,10 @@ export class ScriptedBroker {
         conn.packets.push(entry)
         this.packets.push(entry)
         conn.say(`<- ${describePacket(packet)}`)
-        if (packet.cmd === "connect") conn.clientId = packet.clientId
+        if (packet.cmd === "connect") {
+            conn.clientId = packet.clientId
+            conn.version = packet.protocolVersion === 5 ? 5 : 4
+        }
         if (conn.isOpen && conn.play.packet?.(conn, packet) !== false)
             this.perform(conn, packet)
     }
@@ -164,10 +167,12 @@ export class ScriptedBroker {
         }
     }
 
-    /** CONNACK 0; whoever had this client id before is out [MQTT-3.1.4-2]. */
+    /** CONNACK 0; whoever had this client id before is out [MQTT-3.1.4-2; MQTT 5: 3.1.4-3]. */
     welcome(c: Conn) {
         for (const other of this.open)
-            if (other !== c && other.clientId === c.clientId) other.fin()
+            if (other !== c && other.clientId === c.clientId)
+                if (other.version === 5) other.dismiss(0x8e)
+                else other.fin()
         c.connack()
     }
 }

@@ -67,11 +67,14 @@
 //   delay is asked for: the reset and its taking back come to the same as deciding then.
 // - A stable session that the broker ends with a reason of its own is a loss, and then that reason counts: busy proves
 //   overload, and the slow lane (taken over, banned) is not answered with a reconnect in a second.
+// - Two devices with one client id throw each other out in sessions that are as long as the other's wait, and so count as
+//   stable. Therefore the slow lane's waits go on growing from one session to the next while a session that ends there
+//   was shorter than twice slowCap: both come to slowCap, and stay there.
 // - `attempts` counts since the last begin. A flap doesn't begin anything, so it counts on.
 
 import { below, div, MAX_INT, mulDiv } from "./int"
 import type { Random } from "./random"
-import type { Evidence, Verdict } from "./verdict"
+import type { Evidence, Lane, Verdict } from "./verdict"
 
 /** How a wait is drawn under the ceiling; see the table at the top of this file. */
 export type Jitter = "proportional" | "equal" | "full" | "decorrelated" | "none"
@@ -239,7 +242,7 @@ export class Backoff {
             return this.fail(verdict, "reset")
         }
         if (lane === "slow" || lane === "stop" || verdict.evidence === "busy") {
-            this.restart()
+            if (!this.isSlowAgain(nowMs, lane)) this.restart()
             return this.failed(verdict)
         }
         this.restart()
@@ -248,6 +251,16 @@ export class Backoff {
         return this.fast
             ? span(p.minMs, p.minMs, this.ceilingMs, this.random)
             : this.drawFirst()
+    }
+
+    /** The slow lane's waits go on growing: the session was no longer than what two of them may take. */
+    private isSlowAgain(nowMs: number, lane: Lane): boolean {
+        const { slowCapMs } = this.policy
+        return (
+            lane === "slow" &&
+            this.slowMs > 0 &&
+            nowMs - this.acceptedMs - slowCapMs < slowCapMs
+        )
     }
 
     /** The operator said "go now": the next attempt is made at once, and what follows it starts at the cap or below. */

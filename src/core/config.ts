@@ -84,7 +84,7 @@ export function textSetting(
     return otherwise
 }
 
-/** One of a few words. */
+/** One of a few words; a number is taken as it was written. */
 export function choiceSetting(
     source: ConfigSource,
     key: string,
@@ -93,7 +93,8 @@ export function choiceSetting(
 ): string {
     const raw = source.raw(key)
     if (raw === undefined) return otherwise
-    const value = parse(raw)
+    const parsed = parse(raw)
+    const value = typeof parsed === "number" ? raw : parsed
     for (const choice of choices) if (choice === value) return choice
     refuse(source, key, raw, choices.join("|"), otherwise)
     return otherwise

@@ -176,12 +176,13 @@ export class Connection {
         return true
     }
 
-    accepted(session: boolean, nowMs: number): boolean {
+    /** CONNACK 0 came. `mqtt` is the version for the line, where it is not 3.1.1. */
+    accepted(session: boolean, nowMs: number, mqtt?: number): boolean {
         if (this.state.name !== "awaitingConnack") return false
         const tookMs = nowMs - this.state.sinceMs
         const n = this.backoff.attempts + 1
         this.backoff.accepted(nowMs)
-        this.port.log({ ev: "connected", n, tookMs, session })
+        this.port.log({ ev: "connected", n, tookMs, session, mqtt })
         this.enter({ name: "connected", sinceMs: nowMs })
         return true
     }

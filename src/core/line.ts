@@ -59,6 +59,8 @@ export interface ConnectedLine {
     tookMs: number
     /** Session present. */
     session: boolean
+    /** 5 when it speaks MQTT 5; left out with MQTT 3.1.1. */
+    mqtt?: number
 }
 
 /** A session ended. */
@@ -255,7 +257,12 @@ function isLine(o: any): boolean {
                 isText(o.proto)
             )
         case "connected":
-            return isCount(o.n) && isCount(o.tookMs) && isFlag(o.session)
+            return (
+                isCount(o.n) &&
+                isCount(o.tookMs) &&
+                isFlag(o.session) &&
+                (o.mqtt === undefined || isCount(o.mqtt))
+            )
         case "lost":
             return isCount(o.upMs) && isVerdict(o) && isFlag(o.flap)
         case "retry":

@@ -526,7 +526,9 @@ export class Client implements Port, SessionPort {
             this.counters.connects++
             this.drainMs = nowMs + DRAIN_MS
             this.paced = this.outbox.entries()
-            this.connection.accepted(sessionPresent, nowMs)
+            const { level } = this.session.codec
+            const mqtt = level === 4 ? undefined : level
+            this.connection.accepted(sessionPresent, nowMs, mqtt)
         } else
             this.connection.broken(
                 this.session.codec.verdict(code, false),

@@ -460,6 +460,21 @@ function sessions(): Case[] {
             },
         },
         {
+            name: "taken over again and again, by a device that waits as long: 5, 10, 20, 40 min and no sooner",
+            run: () => {
+                const backoff = new Backoff(defaultPolicy(), new Lowest())
+                backoff.begin()
+                equal(session(backoff, 300000, slow), 300000, "first")
+                equal(session(backoff, 300000, slow), 600000, "second")
+                equal(session(backoff, 1200000, slow), 1200000, "third")
+                equal(session(backoff, 3600000, slow), 2400000, "fourth")
+                equal(session(backoff, 7199999, slow), 2400000, "fifth")
+                equal(session(backoff, 7200000, slow), 300000, "after 2 h")
+                equal(session(backoff, 300000, closed), 1000, "a loss")
+                equal(session(backoff, 300000, slow), 300000, "after a loss")
+            },
+        },
+        {
             name: "a broker that ends an old session as busy has proven overload",
             run: () => {
                 const backoff = new Backoff(defaultPolicy(), new Lowest())

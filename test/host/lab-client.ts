@@ -37,7 +37,7 @@ export class LabClient {
     readonly note: (what: string) => void
 
     send(...packets: Packet[]): number {
-        return this.socket.write(Buffer.concat(packets.map(encode)))
+        return this.socket.write(Buffer.concat(packets.map(p => encode(p))))
     }
     raw(hex: string): number {
         return this.socket.write(Buffer.from(hex.replace(/\s/g, ""), "hex"))
