@@ -187,7 +187,8 @@ class Oracle {
             return this.failed(verdict("reset", v.lane))
         if (!flap && v.lane !== "slow" && v.lane !== "stop")
             if (v.evidence !== "busy") return this.lost()
-        if (!flap) this.reset()
+        const again = v.lane === "slow" && age < 2 * this.p.slowCapMs
+        if (!flap && !(again && this.slow)) this.reset()
         return this.failed(v)
     }
 
