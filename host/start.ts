@@ -49,7 +49,10 @@ function allSettings(given: Settings, broker: Broker, isOutside: boolean) {
     const settings = firmwareSettings(given)
     settings.MQTT_HOST = JSON.stringify(broker.host)
     settings.MQTT_PORT = `${broker.port}`
-    if (!isOutside) settings.MQTT_PROTO = JSON.stringify("tcp")
+    if (isOutside) return settings
+    settings.MQTT_PROTO = JSON.stringify("tcp")
+    // The embedded broker has no MQTT 5: asked first, it would refuse once.
+    settings.MQTT_VERSION ??= "3"
     return settings
 }
 

@@ -123,6 +123,7 @@ function drawSettings(random: LabRandom): Settings {
         s.JITTER = random.pick(["equal", "full", "decorrelated", "none"])
     else if (random.chance(25)) s.SPREAD = random.pick([2000, 30_000, 300_000])
     if (random.chance(20)) s.STABLE = random.pick([0, 1000, 60_000])
+    if (random.chance(30)) s.MQTT_VERSION = 3
     return s
 }
 

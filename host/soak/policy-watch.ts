@@ -362,6 +362,10 @@ export class PolicyWatch {
             const own = lane === "slow" || evidence === "refused"
             return this.failure(line, own ? evidence : "reset")
         }
+        // The slow lane goes on where sessions between are short.
+        const { slowCapMs } = this.promises.policy
+        if (lane === "slow" && this.slowMs && lost.upMs < 2 * slowCapMs)
+            return this.failure(line, evidence)
         this.reset()
         if (lane === "slow" || evidence === "busy") {
             this.ceilingMs = -1

@@ -9,8 +9,11 @@ import type { PolicyWatch } from "./policy-watch"
 /** SUBSCRIBEs that a session sends at a time. */
 const WINDOW = 4
 
-/** SUBACK's code for no. */
+/** SUBACK's code for no; in MQTT 5 the first of many. */
 const REFUSED = 0x80
+
+/** Longer than the CONNACKs of the lab's brokers. */
+const HEAD_BYTES = 32
 
 /** A filter that was refused is asked for again within this. */
 const ASK_AGAIN_MS = 65_000
@@ -130,6 +133,7 @@ export class WireWatch {
             this.report("CONNECT first", `${cmd} before CONNACK`)
         if (wire.left) this.report("DISCONNECT last", cmd)
         if (cmd === "disconnect") wire.left = true
+        wire.answers.speak(wire.reader.version)
         if (packet.cmd !== "subscribe") return
         for (const { topic } of packet.subscriptions) {
             const times = (wire.asked.get(topic) ?? 0) + 1
@@ -143,7 +147,7 @@ export class WireWatch {
     private answered(wire: Wire, packet: Packet) {
         if (packet.cmd !== "suback") return
         const filter = wire.pending.get(packet.messageId!)
-        if (filter === undefined || packet.granted[0] !== REFUSED) return
+        if (filter === undefined || Number(packet.granted[0]) < REFUSED) return
         this.refusedMs.set(filter, this.nowMs)
         wire.asked.delete(filter)
         wire.refused.add(filter)
@@ -153,13 +157,20 @@ export class WireWatch {
         this.policy.received(atMs)
         this.nowMs = atMs
         wire.answers.push(bytes)
-        const { head } = wire
-        if (head.length === 4) return
-        for (const byte of bytes) if (head.length < 4) head.push(byte)
-        if (head.length < 4) return
-        if (head[0] !== 0x20 || head[1] !== 2 || head[3] !== 0) return
+        if (wire.upMs >= 0 || !this.isAccepted(wire, bytes)) return
         wire.upMs = atMs
         this.policy.connack()
+    }
+
+    /** Whether the stream has begun with a whole CONNACK 0, in the version of CONNECT. */
+    private isAccepted(wire: Wire, bytes: Uint8Array): boolean {
+        const { head } = wire
+        const is5 = wire.reader.version === 5
+        for (const byte of bytes) if (head.length < HEAD_BYTES) head.push(byte)
+        if (head[0] !== 0x20 || head[3] !== 0) return false
+        return is5
+            ? head[1] >= 3 && head.length >= 2 + head[1]
+            : head[1] === 2 && head.length >= 4
     }
 
     /** Each subscription has been made by now, if there was time. */
