@@ -4,10 +4,12 @@ import { createServer, type AddressInfo, type Socket } from "node:net"
 import { describe, test } from "node:test"
 import { findCapacity } from "../../host/fleet/capacity"
 import { measureTool } from "../../host/fleet/cmd-measure"
+import { planTool } from "../../host/fleet/cmd-plan"
 import type { Sample } from "../../host/fleet/probe"
 import { FaultProxy } from "../../host/lab/fault-proxy"
 import * as faults from "../../host/lab/faults"
 import { EmbeddedBroker } from "../../host/start/broker"
+import { isRefusal, parseFleetPolicy } from "../../src/core/fleet-policy"
 import { freePort, Mosquitto, noMosquitto } from "../mosquitto"
 
 /** Runs the tool; what it printed. */
@@ -28,6 +30,22 @@ async function measured(port: number, ...args: string[]) {
     const ran = await measure(["--port", `${port}`, "--json", ...args])
     assert.equal(ran.code, 0, ran.err)
     return JSON.parse(ran.out)
+}
+
+/** The command that was printed runs, and the message it writes is one that devices follow. */
+async function devicesTake(planCommand: string) {
+    const args = planCommand.split(" plan ")[1].split(" ")
+    let out = ""
+    const code = await planTool.run([...args, "--json"], {
+        out: text => (out += text),
+        err: text => assert.fail(text),
+        status() {},
+        stopped: () => false,
+    })
+    assert.equal(code, 0)
+    const policy = parseFleetPolicy(JSON.stringify(JSON.parse(out).policy))
+    assert.ok(!isRefusal(policy), JSON.stringify(policy))
+    assert.ok(policy.spreadMs > 10_000)
 }
 
 /** Runs with an aedes broker. */
@@ -123,13 +141,14 @@ describe("on real sockets", { concurrency: true }, () => {
             await proxy.start()
             proxy.fault(faults.admitPerSecond(30))
             try {
-                const found = await measured(proxy.port, "--devices", "9000")
+                const found = await measured(proxy.port, "--devices", "300")
                 assert.ok(Math.abs(found.rate / 30 - 1) < 0.05, `${found.rate}`)
                 assert.ok(found.errorPercent <= 10)
                 assert.match(
                     found.plan,
-                    /^npm run fleet -- plan --devices 9000 --rate \d+(\.\d)? --margin 1\.\d+$/,
+                    /^npm run fleet -- plan --devices 300 --rate \d+(\.\d)? --margin 1\.\d+$/,
                 )
+                await devicesTake(found.plan)
             } finally {
                 proxy.close()
             }
