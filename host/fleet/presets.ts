@@ -145,6 +145,7 @@ export function settingsOf(policy: Policy): Record<string, string | number> {
         OVERLOAD_CAP: policy.overloadCapMs,
         JITTER: policy.jitter,
         SPREAD: policy.spreadMs,
+        FAST_FIRST: policy.fastFirst ? 1 : 0,
         CONNACK_WAIT: policy.connackMs,
         DIAL_WAIT: policy.dialMs,
         STABLE: policy.stableMs,

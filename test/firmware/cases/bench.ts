@@ -22,7 +22,7 @@ export interface BenchSpec extends DeviceSpec {
     reboots?: number
     /** The case kills the program. */
     kills?: boolean
-    /** Times the device writes to its flash besides the restart limit; default 0. */
+    /** Times the case has the device store something; default 0. */
     flashWrites?: number
     /** Sockets the broker may see open at once; default 1. A FIN that is lost leaves one more. */
     maxOpen?: number

@@ -256,6 +256,7 @@ describe("reboot", () => {
                 "connect",
                 "status online",
                 "subscribe",
+                "subscribe",
             ])
             assert.equal(broker.conns.length, 2)
             assert.ok(device.reboots[0] - atMs < 1000)
