@@ -62,8 +62,8 @@ const KILLED = 60102
 
 /** No panic, no reset, flash within its budget, one socket at most, and every wait as its line said. */
 function alwaysHolds({ broker, device }: Bench, spec: BenchSpec) {
-    const own = device.panics.filter(p => !spec.kills || p.code !== KILLED)
-    assert.deepEqual(own, [], "panics")
+    const panics = device.panics.filter(p => !spec.kills || p.code !== KILLED)
+    assert.deepEqual(panics, [], "panics")
     assert.deepEqual(device.aborts, [], "aborts")
     assert.equal(
         device.reboots.length + device.restarts.length,
