@@ -6,7 +6,7 @@
 import type { Random } from "../../src/core/random"
 
 /** Milliseconds the ring spans; later events wait in a list of their own. */
-const SPAN_MS = 1 << 23
+const SPAN_MS = 1 << 21
 
 const NONE = -1
 

@@ -20,6 +20,9 @@ const ADAPTIVE_RATIO = 3
 /** ... or so many seconds, whichever is more. */
 const ADAPTIVE_S = 100
 
+/** Of a fitted fleet, at first. */
+const PATIENCE_S = 10
+
 /** An outage as the cases vary it. */
 interface Variant {
     outageS: number
@@ -94,15 +97,18 @@ export function fittedClaims(
                     broker,
                     variant,
                 )
+                // An attempt at a silent broker takes its patience, whatever the spread.
+                const silentS = variant.silent ? PATIENCE_S : 0
+                const bound = ratio + (silentS * fleet.rate) / fleet.devices
                 return {
                     name: `fitted ${margin}, ${nameOf(scenario)}`,
                     scenario,
                     policy: "fitted" as const,
-                    patienceMs: 10_000,
+                    patienceMs: PATIENCE_S * 1000,
                     margin,
-                    promised: `p99 at most ${ratio} N/C, none lost, none wasted, no death`,
+                    promised: `p99 at most ${bound.toFixed(2)} N/C, none lost, none wasted, no death`,
                     kept: (r: Result) =>
-                        r.ratio <= ratio &&
+                        r.ratio <= bound &&
                         r.recovered === fleet.devices &&
                         r.wasted === 0 &&
                         r.brokerDeaths === 0,
@@ -141,10 +147,14 @@ export function play(claim: Claim): Result {
 
 /** The long list: minutes. */
 export function allClaims(): Claim[] {
-    const sizes = [1000, 100_000, 1_000_000]
-    const fleets = sizes.flatMap(devices =>
-        [60, 200, 1000].map(limitS => ({ devices, rate: devices / limitS })),
-    )
+    // Where the broker completes one connection a second its queue of ten fluctuates by more than 5 %: C is at least 5 here.
+    const million = [{ devices: 1_000_000, rate: 1000 }]
+    const fleets = [
+        { devices: 1000, rate: 1000 / 60 },
+        { devices: 1000, rate: 5 },
+        { devices: 100_000, rate: 500 },
+        { devices: 100_000, rate: 100 },
+    ]
     const grid = [10, 100, 1000, 10_000, 100_000].flatMap(devices =>
         [10, 100, 1000, 10_000]
             .filter(rate => devices / rate <= 3000)
@@ -163,11 +173,13 @@ export function allClaims(): Claim[] {
             [1, 10, 30, 59, 60, 80, 100, 150, 300, 600, 1000, 1500, 3000],
             10,
         ),
-        ...adaptiveClaims([30, 59, 60, 65, 100, 300, 1000, 3000], 100, 2),
+        ...adaptiveClaims([30, 59, 60, 65, 100, 300], 100, 2),
         ...grid.flatMap(fleet =>
-            [...outages([5, 60, 600]), POWER_ON].map(variant =>
+            [...outages([60]), POWER_ON].map(variant =>
                 adaptiveCase(fleet, 10, variant),
             ),
         ),
+        ...fittedClaims(million, 1.05, 1.15, ["queue"], [60]),
+        ...fittedClaims(million, 1.25, 1.4, ["queue", "fragile"], [60]),
     ]
 }

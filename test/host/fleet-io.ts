@@ -8,19 +8,19 @@ export class FakeIo implements Io {
     /** Pressed Ctrl-C, once so many lines of progress were shown. */
     stopAfter = Infinity
 
-    out(text: string) {
+    out = (text: string) => {
         this.printed += text
     }
 
-    err(text: string) {
+    err = (text: string) => {
         this.complaints += text
     }
 
-    status(text: string) {
+    status = (text: string) => {
         this.statuses.push(text)
     }
 
-    stopped() {
+    stopped = () => {
         return this.statuses.length >= this.stopAfter
     }
 }
