@@ -48,6 +48,9 @@ const BUSY_S = 1.5
 const REPEATS = 3
 const OVERLOAD = 1.5
 
+/** Tries at one rate that this computer cannot keep. */
+const TRIES = 4
+
 /** Behind: later than idle by this factor, and by so much. */
 const BEHIND_FACTOR = 4
 const BEHIND_MS = 150
@@ -75,10 +78,19 @@ export async function findCapacity(
         told(done)
         return done
     }
+    // A step in which this computer was too busy to keep the rate shows nothing: once more.
+    const fairStep = async (rate: number) => {
+        let done = await step(rate)
+        for (let i = 1; i < TRIES && isSlow(done) && !stopped(); ++i) {
+            if (done.broke || left < rate * STEP_S) break
+            done = await step(rate)
+        }
+        return done
+    }
     let rate = Math.min(FIRST_RATE, limits.maxRate)
-    let last = await step(rate)
+    let last = await fairStep(rate)
     while (!last.broke && !stopped()) {
-        if (last.offeredPerSecond < 0.8 * rate)
+        if (isSlow(last))
             return unknown(steps, "this computer cannot begin more a second")
         if (rate >= limits.maxRate)
             return unknown(
@@ -91,7 +103,7 @@ export async function findCapacity(
                 steps,
                 `${limits.maxConnections} connections is the most allowed`,
             )
-        last = await step(rate)
+        last = await fairStep(rate)
     }
     const found: number[] = []
     let guess = last.completedPerSecond
@@ -114,6 +126,11 @@ export async function findCapacity(
         high: Math.max(...found),
         steps,
     }
+}
+
+/** Fewer were begun than asked for. */
+function isSlow(step: Step): boolean {
+    return step.offeredPerSecond < 0.8 * step.ratePerSecond
 }
 
 function unknown(steps: Step[], why: string): Capacity {

