@@ -150,6 +150,8 @@ export function settingsOf(policy: Policy): Record<string, string | number> {
         DIAL_WAIT: policy.dialMs,
         STABLE: policy.stableMs,
         FLEET_POLICY: "off",
+        // The broker of these fleets knows no other.
+        MQTT_VERSION: "3",
         KEEP_ALIVE: 0,
         TELEMETRY: 86400,
     }
