@@ -314,7 +314,7 @@ describe("a policy that would keep the fleet out", () => {
                 const { world, broker, device } = bench
                 await connected(bench)
                 await publish(bench, policy(1, HASTY))
-                broker.always(plays.kick(20, "rst"))
+                broker.always(plays.endAfterAccept(0, "rst"))
                 broker.latest.fin()
                 const sinceMs = world.nowMs
                 await world.run(HOUR_MS - MINUTE_MS)
