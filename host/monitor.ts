@@ -14,7 +14,7 @@ import { Listener } from "./monitor/listener"
 import { readOptions, type Options } from "./monitor/options"
 import { picture, plainRow } from "./monitor/picture"
 import { RecordingReader } from "./monitor/recording"
-import { Serial, usualBaud } from "./monitor/serial"
+import { identityOf, Serial, usualBaud } from "./monitor/serial"
 import { Terminal } from "./monitor/terminal"
 import { newView } from "./monitor/view"
 import { WebPage } from "./monitor/web"
@@ -122,7 +122,7 @@ class Monitor {
             listener.tick(this.elapsedMs())
             clock.setTimeout(tick, TICK_MS)
         }
-        this.serials.set(port.path, serial)
+        this.serials.set(identityOf(port), serial)
         await serial.open()
         tick()
     }
@@ -131,7 +131,7 @@ class Monitor {
     private async lookForBoards() {
         try {
             for (const port of await listPorts())
-                if (vendorOf(port) && !this.serials.has(port.path))
+                if (vendorOf(port) && !this.serials.has(identityOf(port)))
                     await this.listenTo(port).catch(e => {
                         stderr.write(`${(e as Error).message}\n`)
                     })
@@ -213,7 +213,8 @@ class Monitor {
             (a, b) => (b.heardMs >= a.heardMs ? b : a),
             views[0] ?? newView("nothing heard yet"),
         )
-        const baud = this.serials.get(view.dev)?.baud
+        const [serial] = this.serials.values()
+        const baud = serial?.baud
         const { colours } = this
         const nowMs = this.nowMs()
         const shown = picture(view, { nowMs, width, height, colours, baud })

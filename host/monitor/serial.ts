@@ -27,6 +27,11 @@ export function usualBaud(port: Port | undefined): number {
     return isUsbChip ? UART_BAUD : USUAL_BAUD
 }
 
+/** What tells a board from others, under whatever name it comes back. Many USB-UART chips all say "0001". */
+export function identityOf({ serialNumber, path }: Port): string {
+    return serialNumber && serialNumber.length >= 8 ? serialNumber : path
+}
+
 export class Serial {
     private port: SerialPort | undefined
     private timer: Timer | undefined
@@ -95,11 +100,11 @@ export class Serial {
     }
 
     private async newPath(): Promise<string> {
-        const { serialNumber, path } = this.info
-        if (!serialNumber) return path
+        const { path } = this.info
+        const identity = identityOf(this.info)
+        if (identity === path) return path
         const ports = await listPorts()
-        const same = ports.find(port => port.serialNumber === serialNumber)
-        return same?.path ?? path
+        return ports.find(port => identityOf(port) === identity)?.path ?? path
     }
 
     /** Holds back what comes while nobody can take it. */

@@ -12,7 +12,6 @@ import {
 } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
-import ts from "typescript"
 import type { Clock, Timer } from "../vm/clock"
 import { PROJECT } from "../vm/program"
 import type { Desk } from "./desk"
@@ -138,7 +137,7 @@ export class WebPage {
         if (method !== "GET") return refuse(response, 405, "GET only")
         if (url === "/") return this.page(response)
         if (url === "/events") return this.connect(response)
-        if (Object.hasOwn(MODULES, url)) return this.module(url, response)
+        if (Object.hasOwn(MODULES, url)) return await this.module(url, response)
         refuse(response, 404, "no such page")
     }
 
@@ -157,9 +156,11 @@ export class WebPage {
         )
     }
 
-    private module(url: string, response: ServerResponse) {
+    private async module(url: string, response: ServerResponse) {
         let text = this.modules.get(url)
         if (text === undefined) {
+            // Loaded only for a page: it is large.
+            const { default: ts } = await import("typescript")
             const source = readFileSync(join(PROJECT, MODULES[url]), "utf8")
             text = ts.transpileModule(source, {
                 compilerOptions: {

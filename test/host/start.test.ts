@@ -228,6 +228,10 @@ describe("the flags of npm start", () => {
         ["--set MQTT_HOST=x", /--host and --port/],
         [`--set A=${"x".repeat(199)}`, /at most 200 bytes/],
         ["--otage 3", /unknown option '--otage'[^]*--outage/],
+        ["--devices 0 --web", /--devices.*'0'.*1 to 200/],
+        ["--devices 5", /--devices is for a page: add --web/],
+        ["--web --json", /--web and --json: one of them/],
+        ["--web 99", /--web.*'99'.*1024 to 65535/],
         ["now", /too many arguments/],
     ]
     for (const [args, complaint] of bad)

@@ -8,13 +8,19 @@ import { after, describe, test } from "node:test"
 import { Build } from "../../../host/monitor/builds"
 import { fromJson } from "../../../host/monitor/event"
 import { readOptions } from "../../../host/monitor/options"
-import { usualBaud } from "../../../host/monitor/serial"
+import { identityOf, usualBaud } from "../../../host/monitor/serial"
 import { loadProgram, PROJECT } from "../../../host/vm/program"
 import { boardOn, noSocat, Plug, until } from "./bench"
 
 const COMMAND = ["--import", "tsx", "host/monitor.ts"]
 const folder = mkdtempSync(join(tmpdir(), "monitor-"))
 after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Bytes of noise told of, in all. */
+function noiseIn(out: string): number {
+    const told = [...out.matchAll(/(\d+) bytes that are no text/g)]
+    return told.reduce((sum, [, bytes]) => sum + Number(bytes), 0)
+}
 
 function monitor(args: string[], input?: string) {
     const child = spawn(process.execPath, [...COMMAND, ...args], {
@@ -59,6 +65,7 @@ describe("the monitor on a port", { skip: noSocat, concurrency: 1 }, () => {
             await until(() => heard("halt") === 1)
         } finally {
             run.child.kill("SIGINT")
+            await run.done
             await plug.remove()
         }
         assert.equal(await run.done, 0, run.said.err)
@@ -89,7 +96,7 @@ describe("the monitor on a port", { skip: noSocat, concurrency: 1 }, () => {
             await until(() => run.said.out.includes("9600 baud"))
             await plug.writeAll(Buffer.alloc(3000, 0x93))
             await plug.writeAll(Buffer.from("\n"))
-            await until(() => /3000 bytes that are no text/.test(run.said.out))
+            await until(() => noiseIn(run.said.out) === 3000)
             const flood = Buffer.from(
                 "> much ado about nothing\n".repeat(40_000),
             )
@@ -102,6 +109,7 @@ describe("the monitor on a port", { skip: noSocat, concurrency: 1 }, () => {
             await until(() => run.said.out.includes("still here"))
         } finally {
             run.child.kill("SIGINT")
+            await run.done
             await plug.remove()
         }
         assert.equal(await run.done, 0, run.said.err)
@@ -109,6 +117,34 @@ describe("the monitor on a port", { skip: noSocat, concurrency: 1 }, () => {
             run.said.out.length < 2_000_000,
             `${run.said.out.length} B shown of 10 MB`,
         )
+    })
+
+    test("with --web the board is on the page, under the address that is printed", async () => {
+        const plug = new Plug()
+        await plug.plugIn()
+        const run = monitor(["--web", "--port", plug.path])
+        try {
+            await until(() => /http:\/\/127\.0\.0\.1:\d+\//.test(run.said.err))
+            const [url] = /http:\S+/.exec(run.said.err)!
+            // What is written before the port is open is lost.
+            const timer = setInterval(
+                () => plug.write('# 7 {"ev":"halt","reason":"on the page"}\n'),
+                200,
+            )
+            const signal = AbortSignal.timeout(20_000)
+            const { body } = await fetch(url + "events", { signal })
+            const reader = body!.getReader()
+            let text = ""
+            while (!text.includes("told to start: on the page"))
+                text += Buffer.from((await reader.read()).value!).toString()
+            await reader.cancel()
+            clearInterval(timer)
+            assert.ok(text.includes(JSON.stringify(plug.path)))
+        } finally {
+            run.child.kill("SIGINT")
+            await run.done
+            await plug.remove()
+        }
     })
 
     test("a port that isn't there, and a recording that is, end with exit 1 and say why", async () => {
@@ -207,6 +243,12 @@ describe("the flags of npm run monitor", () => {
         assert.equal(show("", false), "plain")
         assert.equal(show("--json", true), "json")
         assert.equal(show("--web", true), "web")
+    })
+
+    test("a board is known again by its serial number, unless many have the same", () => {
+        const mac = { path: "a", serialNumber: "7C:DF:A1:00:11:22" }
+        assert.equal(identityOf(mac), identityOf({ ...mac, path: "b" }))
+        assert.equal(identityOf({ path: "a", serialNumber: "0001" }), "a")
     })
 
     test("the rate follows the chip on the cable", () => {

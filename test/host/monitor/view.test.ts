@@ -10,6 +10,8 @@ import {
 } from "../../../host/monitor/event"
 import { fit, picture } from "../../../host/monitor/picture"
 import { RecordingReader } from "../../../host/monitor/recording"
+import { Terminal } from "../../../host/monitor/terminal"
+import { VirtualClock } from "../../../host/vm/clock"
 import { strip } from "../../../host/monitor/strip"
 import {
     MAX_HISTORY,
@@ -429,6 +431,34 @@ describe("a picture", () => {
                 }
             }
         })
+
+    test("has a screen of its own, waits for a slow terminal, and stays when it ends", () => {
+        const clock = new VirtualClock()
+        let wrote = ""
+        const out = {
+            columns: 40,
+            rows: 10,
+            writableNeedDrain: false,
+            write: (text: string) => (wrote += text),
+        }
+        const terminal = new Terminal(out, clock, () => [
+            `now ${clock.nowMs()}`,
+        ])
+        terminal.open()
+        assert.ok(wrote.startsWith("\x1b[?1049h"))
+        out.writableNeedDrain = true
+        clock.runForSync(500)
+        assert.doesNotMatch(wrote, /now [1-5]00/)
+        out.writableNeedDrain = false
+        clock.runForSync(100)
+        assert.match(wrote, /now 600/)
+        clock.runForSync(50)
+        terminal.close()
+        assert.match(wrote, /\x1b\[\?1049lnow 650\n$/)
+        const ended = wrote
+        clock.runForSync(1000)
+        assert.equal(wrote, ended)
+    })
 
     test("wide characters count twice", () => {
         assert.equal(fit("日本語", 5), "日本")
