@@ -74,6 +74,16 @@ export class Serial {
             this.lost(e ? "unplugged, or another program closed it" : "closed"),
         )
         this.events.opened(`${this.path} at ${this.baud} baud`)
+        this.look()
+    }
+
+    /** Not every driver says that a board was pulled out; that its name is gone says it, too. */
+    private look() {
+        if (process.platform === "win32") return
+        this.timer = this.clock.setTimeout(() => {
+            if (existsSync(this.path)) this.look()
+            else this.lost("unplugged")
+        }, REOPEN_MS)
     }
 
     private lost(reason: string) {
@@ -81,6 +91,7 @@ export class Serial {
         this.port.removeAllListeners().on("error", () => {})
         if (this.port.isOpen) this.port.close()
         this.port = undefined
+        this.clock.clearTimeout(this.timer)
         this.events.closed(reason)
         this.later()
     }
