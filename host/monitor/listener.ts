@@ -1,9 +1,8 @@
-// One device's way from bytes to events: splits lines, mends cut ones, counts, and looks up crash frames. What it
+// One device's way from bytes to events: splits lines, counts, and looks up crash frames. What it
 // hears it tells at once; time is a parameter.
 import { parseLine } from "../../src/core/line"
 import type { Builds, Build } from "./builds"
 import type { MonitorEvent } from "./event"
-import { mendLine } from "./mend"
 import { Meter } from "./meter"
 import { LineSplitter } from "./splitter"
 
@@ -76,7 +75,7 @@ export class Listener {
 
     private take(text: string) {
         const { dev, tell } = this.options
-        const timed = parseLine(text) ?? mendLine(text)
+        const timed = parseLine(text)
         if (!timed) return this.text(text)
         tell({ tMs: this.nowMs, dev, clockMs: timed.tMs, line: timed.line })
     }

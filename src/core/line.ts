@@ -1,15 +1,16 @@
 // The public log: one line for every decision, written on the device and parsed on the host by
-// this one file. A line is strict JSON, ASCII, at most 240 bytes; the runtime puts the time before it:
-// console.data(JSON...) prints `# 61234 {"ev":"retry","n":3,...}`. Pure.
+// this one file. A line is strict JSON, ASCII, at most 144 bytes; the runtime puts the time before it:
+// console.data(JSON...) prints `# 61234 {"ev":"retry","n":3,...}`, and an ESP32's console keeps 158 bytes
+// of that (microsoft/jacdac-c, JD_DMESG_LINE_BUFFER). Pure.
 //
 // Text in a line may come from the network or from settings. It is cut to 40 bytes as written
-// (a `"` or `\` takes two) and what is not printable ASCII becomes `?`, so that nobody can break a line, forge one, or make
-// it longer than the console keeps.
+// (a `"` or `\` takes two), the longest of a line further until the line fits, and what is not printable ASCII becomes `?`, so that
+// nobody can break a line, forge one, or make it longer than the console keeps.
 
 import type { Evidence, Lane } from "./verdict"
 
 /** The most bytes of a formatted line, without the time before it. */
-export const LINE_MAX_BYTES = 240
+export const LINE_MAX_BYTES = 144
 
 /** The most bytes of any text in a line, without its quotes. */
 export const TEXT_MAX_BYTES = 40
@@ -155,7 +156,7 @@ export interface TimedLine {
     line: Line
 }
 
-/** The line as JSON. Text is cut and cleaned as said above; undefined fields are left out. */
+/** The line as JSON. Text is cut and cleaned as said above; undefined fields are left out. Every number is below 2^32. */
 export function formatLine(line: Line): string {
     const from: any = line
     const out: any = { ev: line.ev }
@@ -165,7 +166,39 @@ export function formatLine(line: Line): string {
             out[key] =
                 typeof value === "string" ? cleanField(key, value) : value
     }
-    return JSON.stringify(out)
+    let text = JSON.stringify(out)
+    while (text.length > LINE_MAX_BYTES) {
+        shortenLongest(out, text.length - LINE_MAX_BYTES)
+        text = JSON.stringify(out)
+    }
+    return text
+}
+
+/** The longest text of a line loses so many bytes, as far as it has them. Without any text every line fits. */
+function shortenLongest(line: any, excessBytes: number) {
+    let longest = ""
+    let bytes = 0
+    for (const key of Object.keys(line)) {
+        if (typeof line[key] !== "string" || isWord(key)) continue
+        const written = JSON.stringify(line[key]).length - 2
+        if (written <= bytes) continue
+        longest = key
+        bytes = written
+    }
+    line[longest] = clean(line[longest], bytes - excessBytes)
+}
+
+/** Whether a field has one of a few words of our own, which are not cut. */
+function isWord(key: string): boolean {
+    switch (key) {
+        case "ev":
+        case "lane":
+        case "evidence":
+        case "verdict":
+            return true
+        default:
+            return false
+    }
 }
 
 /** `allowed` lists choices of our own and gets a little more room. */

@@ -48,14 +48,14 @@ function repeat(text: string, count: number): string {
     return out
 }
 
-/** The longest line of a kind: no longer than 240 bytes, and read back. */
+/** The longest line of a kind: no longer than 144 bytes, and read back. */
 function longest(value: Line): Case {
     return {
-        name: `the longest ${value.ev} line fits in 240 bytes`,
+        name: `the longest ${value.ev} line fits in 144 bytes`,
         run: () => {
             const text = formatLine(value)
             equal(text.length > 40, true, "has content")
-            equal(text.length <= 240, true, `${text.length} bytes`)
+            equal(text.length <= 144, true, `${text.length} bytes`)
             equal(read("# 4294967295 " + text).line.ev, value.ev)
         },
     }
@@ -171,6 +171,33 @@ function shapes(): Case[] {
             },
             '{"ev":"config","key":"cap_ms","value":"abc","allowed":"1000..3600000","used":"60000"}',
         ),
+        line(
+            {
+                ev: "retry",
+                n: 12,
+                delayMs: 21600000,
+                ceilingMs: 21600000,
+                lane: "overload",
+                evidence: "stalled",
+                reason: "no CON",
+                proven: false,
+            },
+            '{"ev":"retry","n":12,"delayMs":21600000,"ceilingMs":21600000,"lane":"overload","evidence":"stalled","reason":"no CON","proven":false}',
+        ),
+        {
+            name: "what does not fit is cut from the longest text first",
+            run: () =>
+                equal(
+                    formatLine({
+                        ev: "config",
+                        key: "FLEET_POLICY",
+                        value: repeat("v", 40),
+                        allowed: repeat("a", 48),
+                        used: "issue 12",
+                    }),
+                    `{"ev":"config","key":"FLEET_POLICY","value":"${repeat("v", 40)}","allowed":"${repeat("a", 26)}","used":"issue 12"}`,
+                ),
+        },
         {
             name: "ev comes first, whatever the order of the fields",
             run: () =>

@@ -8,7 +8,6 @@ import {
     type MonitorEvent,
 } from "../../../host/monitor/event"
 import { Listener } from "../../../host/monitor/listener"
-import { mendLine, MIN_CUT_BYTES } from "../../../host/monitor/mend"
 import { MAX_LINES_PER_S } from "../../../host/monitor/meter"
 import { LineSplitter, MAX_LINE_BYTES } from "../../../host/monitor/splitter"
 import { formatLine, type Line } from "../../../src/core/line"
@@ -204,37 +203,6 @@ describe("what a listener tells", () => {
         assert.equal(
             noise.reduce((sum, n) => sum + n.bytes, 0),
             750,
-        )
-    })
-})
-
-describe("a line that the runtime cut", () => {
-    const whole = `# 4294967295 ${formatLine(RETRY)}`
-
-    test("is read as far as it got, wherever it was cut", () => {
-        for (let length = MIN_CUT_BYTES; length < whole.length; ++length) {
-            const line = mendLine(whole.slice(0, length))?.line
-            assert.ok(line?.ev === "retry", `cut at ${length}`)
-            assert.equal(line.delayMs, 8345)
-            assert.equal(line.lane, "overload")
-        }
-        const mended = mendLine(whole.slice(0, MIN_CUT_BYTES))?.line
-        assert.ok(mended?.ev === "retry")
-        assert.match(
-            mended.reason,
-            /^no CONNACK in time \(10 s\), broker.*\.\.\.$/,
-        )
-    })
-
-    test("a short or senseless one is left alone", () => {
-        assert.equal(mendLine('# 12 {"ev":"retry","n":1'), undefined)
-        assert.equal(
-            mendLine(`# 12 {"ev":"constructor","n":"${"x".repeat(200)}`),
-            undefined,
-        )
-        assert.equal(
-            mendLine(`# 12 {"ev":"retry","n":"${"x".repeat(200)}`),
-            undefined,
         )
     })
 })
