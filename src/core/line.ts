@@ -156,13 +156,16 @@ export interface TimedLine {
     line: Line
 }
 
-/** The line as JSON. Text is cut and cleaned as said above; undefined fields are left out. Every number is below 2^32. */
+/**
+ * The line as JSON. Text is cut and cleaned as said above; undefined fields are left out, and flags that
+ * are false. Every number is below 2^32.
+ */
 export function formatLine(line: Line): string {
     const from: any = line
     const out: any = { ev: line.ev }
     for (const key of Object.keys(from)) {
         const value = from[key]
-        if (value !== undefined)
+        if (value !== undefined && value !== false)
             out[key] =
                 typeof value === "string" ? cleanField(key, value) : value
     }
@@ -281,7 +284,7 @@ function isLine(o: any): boolean {
                 isVerdictOrNone(o.verdict)
             )
         case "link":
-            return isFlag(o.up) && isTextOrNone(o.ip) && isTextOrNone(o.why)
+            return isFlag(o, "up") && isTextOrNone(o.ip) && isTextOrNone(o.why)
         case "attempt":
             return (
                 isCount(o.n) &&
@@ -293,18 +296,18 @@ function isLine(o: any): boolean {
             return (
                 isCount(o.n) &&
                 isCount(o.tookMs) &&
-                isFlag(o.session) &&
+                isFlag(o, "session") &&
                 (o.mqtt === undefined || isCount(o.mqtt))
             )
         case "lost":
-            return isCount(o.upMs) && isVerdict(o) && isFlag(o.flap)
+            return isCount(o.upMs) && isVerdict(o) && isFlag(o, "flap")
         case "retry":
             return (
                 isCount(o.n) &&
                 isCount(o.delayMs) &&
                 isCount(o.ceilingMs) &&
                 (isVerdict(o) || isFirstWait(o)) &&
-                isFlag(o.proven)
+                isFlag(o, "proven")
             )
         case "halt":
             return isText(o.reason)
@@ -340,8 +343,10 @@ function isTextOrNone(v: unknown): boolean {
     return v === undefined || isText(v)
 }
 
-function isFlag(v: unknown): boolean {
-    return v === true || v === false
+/** A flag that is left out is false. */
+function isFlag(o: any, key: string): boolean {
+    if (o[key] === undefined) o[key] = false
+    return o[key] === true || o[key] === false
 }
 
 /** A whole number from 0 up, and not Infinity. */

@@ -31,7 +31,7 @@ export class Rivals {
         }
         this.young++
         if (this.young < SAY_AFTER) return verdict
-        const reason = "closed again: same client id twice?"
+        const reason = "same client id twice?"
         if (this.young >= SLOW_AFTER) return slow(reason)
         return { lane: verdict.lane, evidence: verdict.evidence, reason }
     }

@@ -29,17 +29,24 @@ describe("B1: CONNACK 0 and then out", () => {
         ["FIN at once, later after a minute", plays.kick(MINUTE_MS), 20],
     ]
     for (const [what, play, times] of kicks)
-        test(`${what}: gaps grow to the cap all the same`, () =>
+        test(`${what}: gaps grow all the same, after six as if another device had the same client id`, () =>
             onBench({ settings: { TELEMETRY: 3600 } }, async bench => {
                 const { broker, device } = bench
                 broker.next(2, plays.kick(0)).always(play)
                 await untilSaid(bench, "retry", times + 1, 4 * DAY_MS)
                 const retries = device.said("retry").slice(0, times + 1)
                 assertGrows(
-                    retries.map(r => r.delayMs),
+                    retries.slice(0, 6).map(r => r.delayMs),
                     HOUR_MS,
                 )
-                assert.ok(retries[times].delayMs > 0.9 * HOUR_MS)
+                const slow = retries.slice(6).map(r => r.delayMs)
+                assertGrows(slow, HOUR_MS)
+                assert.ok(slow[0] >= 5 * MINUTE_MS, `${slow}`)
+                assert.ok(slow[slow.length - 1] > 0.45 * HOUR_MS, `${slow}`)
+                for (const r of retries.slice(6)) {
+                    assert.equal(r.lane, "slow")
+                    assert.match(r.reason, /same client id twice/)
+                }
                 assert.deepEqual(
                     retries.map(r => r.n),
                     Array.from({ length: times + 1 }, (_, i) => i),
@@ -48,12 +55,12 @@ describe("B1: CONNACK 0 and then out", () => {
                     assert.ok(l.flap)
             }))
 
-    test("after 20 of them, a session of an hour is a fresh start", () =>
+    test("after 20 of them, a session of two hours is a fresh start", () =>
         onBench({}, async bench => {
             const { world, broker, device } = bench
             broker.next(20, plays.kick(0))
             await untilSaid(bench, "connected", 21, 4 * DAY_MS)
-            await world.run(HOUR_MS)
+            await world.run(2 * HOUR_MS)
             broker.latest.rst()
             await untilSaid(bench, "lost", 21, MINUTE_MS)
             assert.equal(device.last("lost").flap, false)

@@ -328,7 +328,7 @@ describe("where a broker may send the device", () => {
 describe("two devices with one client id", () => {
     for (const [version, reason] of [
         [5, "session taken over"],
-        [3, "closed again: same client id twice?"],
+        [3, "same client id twice?"],
     ] as const)
         test(`MQTT ${version}: both slow down, and say so`, async () => {
             const world = new World({ seed: 3 })

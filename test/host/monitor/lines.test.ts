@@ -19,7 +19,7 @@ const RETRY: Line = {
     ceilingMs: 8012,
     lane: "overload",
     evidence: "stalled",
-    reason: "no CONNACK in time (10 s), broker busy?",
+    reason: "no CONNACK",
     proven: true,
 }
 
