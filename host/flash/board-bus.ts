@@ -89,8 +89,16 @@ export class BoardBus {
     }
 
     /** `work`, or the failure of what it stands on, whichever is first. */
-    race<T>(work: Promise<T>): Promise<T> {
-        return Promise.race([work, this.ended])
+    async race<T>(work: Promise<T>): Promise<T> {
+        try {
+            return await Promise.race([work, this.ended])
+        } catch (e) {
+            if ((e as { code?: string }).code !== "timeout") throw e
+            throw new Trouble(
+                `the board on ${this.port.path} stopped answering (${(e as Error).message}). ` +
+                    "Press RESET and try again; does the program fit its flash?",
+            )
+        }
     }
 
     /** Leaves the board as it was before: it forwards nothing. */

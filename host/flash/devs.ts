@@ -1,5 +1,5 @@
 // Runs the project's own `devs` (@devicescript/cli) and keeps what it says.
-import { spawn, spawnSync } from "node:child_process"
+import { spawn, spawnSync, type ChildProcess } from "node:child_process"
 import { createRequire } from "node:module"
 
 const CLI = createRequire(import.meta.url).resolve(
@@ -32,8 +32,11 @@ export function runDevs(args: string[], options: DevsOptions): Promise<Ended> {
         const child = spawn(
             process.execPath,
             [CLI, "--ci", "--no-colors", ...args],
-            { cwd, signal, env, stdio: ["ignore", "pipe", "pipe"] },
+            // A group of its own, so that esptool ends with it.
+            { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: IS_UNIX },
         )
+        const stop = () => endGroup(child)
+        signal?.addEventListener("abort", stop)
         let output = ""
         const take = (data: string) => {
             const text = data.replace(COLOUR, "")
@@ -43,8 +46,25 @@ export function runDevs(args: string[], options: DevsOptions): Promise<Ended> {
         child.stdout.setEncoding("utf8").on("data", take)
         child.stderr.setEncoding("utf8").on("data", take)
         child.on("error", reject)
-        child.on("close", code => resolve({ code: code ?? 1, output }))
+        child.on("close", code => {
+            signal?.removeEventListener("abort", stop)
+            if (signal?.aborted) reject(new Error("aborted"))
+            else resolve({ code: code ?? 1, output })
+        })
+        if (signal?.aborted) stop()
     })
+}
+
+const IS_UNIX = process.platform !== "win32"
+
+function endGroup(child: ChildProcess) {
+    if (child.pid === undefined) return
+    try {
+        if (IS_UNIX) process.kill(-child.pid)
+        else child.kill()
+    } catch {
+        // It has ended by itself.
+    }
 }
 
 /** As `runDevs`, while everything else here waits. */

@@ -180,9 +180,7 @@ export class ButtonAccess {
         private readonly clock: Clock,
         deviceId = "5f1f000000000002",
     ) {
-        bus.jacdac.addServiceProvider(
-            new ClockedProvider("button", [this.server], { deviceId }),
-        )
+        bus.add(this.server, deviceId)
     }
 
     /** Holds it down for so long. */

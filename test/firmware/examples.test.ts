@@ -3,10 +3,8 @@ import assert from "node:assert/strict"
 import { describe, test } from "node:test"
 import {
     AnalogSensorServer,
-    ButtonServer,
     ControlCmd,
     PACKET_PROCESS,
-    REFRESH,
     SRV_TEMPERATURE,
     type Packet,
 } from "jacdac-ts"
@@ -41,20 +39,6 @@ async function inWorld(
     } finally {
         await world.close()
     }
-}
-
-/** Holds a button down for so long. jacdac-ts's servers look at themselves when refreshed, here on the world's clock. */
-async function press(world: World, button: ButtonServer, pressedMs: number) {
-    const refresh = async (ms: number) => {
-        for (const endMs = world.nowMs + ms; world.nowMs < endMs;) {
-            button.emit(REFRESH)
-            await world.run(50)
-        }
-    }
-    await button.down()
-    await refresh(pressedMs)
-    await button.up()
-    await refresh(200)
 }
 
 /** Without those that only repeat the one before. */
@@ -129,10 +113,8 @@ describe("examples", () => {
 describe("the firmware on a board", () => {
     test("held, it blinks red; its button, held down for 3 s, ends the hold", () =>
         inWorld(
-            { settings: { MQTT_HOST: "broker", RST_BURST: 1 } },
+            { button: true, settings: { MQTT_HOST: "broker", RST_BURST: 1 } },
             async (world, device, light) => {
-                const button = new ButtonServer()
-                device.bus!.add(button, SENSOR_ID)
                 world.broker("broker:1883")
                 device.powerOn()
                 device.joinWifi()
@@ -159,11 +141,11 @@ describe("the firmware on a board", () => {
                     "ff0000",
                 ])
 
-                await press(world, button, 1000)
-                await world.run(1000)
+                device.button!.press(1000)
+                await world.run(3000)
                 assert.ok(device.last("held").leftMs > 0, "1 s is too short")
 
-                await press(world, button, 4000)
+                device.button!.press(4000)
                 await world.until(
                     () => device.last("held").leftMs === 0,
                     MINUTE_MS,

@@ -102,6 +102,15 @@ export class FlashBench {
         args: string[],
         env: NodeJS.ProcessEnv = {},
     ): Promise<Ended> {
+        return this.start(name, args, env).done
+    }
+
+    /** As `run`, with the process at hand. */
+    start(
+        name: "flash" | "bundle" | "deploy",
+        args: string[],
+        env: NodeJS.ProcessEnv = {},
+    ) {
         const child = spawn(
             process.execPath,
             [
@@ -121,9 +130,10 @@ export class FlashBench {
         const ended: Ended = { code: null, out: "", err: "" }
         child.stdout.on("data", text => (ended.out += text))
         child.stderr.on("data", text => (ended.err += text))
-        return new Promise(resolve =>
+        const done = new Promise<Ended>(resolve =>
             child.on("close", code => resolve({ ...ended, code })),
         )
+        return { child, ended, done }
     }
 
     /** The environment in which these ports, and those alone, are on this computer. */

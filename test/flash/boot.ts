@@ -17,12 +17,10 @@ export interface Booted {
 /**
  * Runs the program in a store for three seconds of virtual time.
  * @param keys the settings to read then
- * @param flashBytes the size of the store; undefined: the VM's own
  */
 export async function bootStore(
     store: Uint8Array,
     keys: string[],
-    flashBytes: number | undefined = BOARD_STORE_BYTES,
 ): Promise<Booted> {
     const clock = new VirtualClock()
     clock.drains = true
@@ -33,7 +31,7 @@ export async function bootStore(
         clock,
         network: noNetwork,
         flash: new MemoryFlash(store),
-        flashBytes,
+        flashBytes: BOARD_STORE_BYTES,
         entropy: bytes => new Uint8Array(bytes),
         onConsole: line => console.push(line),
         onFrame: bus.toBus,

@@ -1,6 +1,7 @@
 // `npm run flash` up to the hardware: the real devs and the real esptool write to a chip in download mode on a
 // pseudo-terminal, and a VM boots from what it then holds. `npm run deploy` to a VM on such a line.
 import assert from "node:assert/strict"
+import { spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { after, describe, test, type TestContext } from "node:test"
@@ -35,6 +36,13 @@ async function port(path: string, t: TestContext) {
     return pty
 }
 
+/** How many programs that were given this port are running, socat not counted. */
+function running(path: string): number {
+    const { stdout } = spawnSync("ps", ["-eo", "args"], { encoding: "utf8" })
+    const lines = stdout.split("\n").filter(line => line.includes(path))
+    return lines.filter(line => !line.startsWith("socat")).length
+}
+
 const skip = !hasPty
     ? "socat is not installed"
     : esptool()
@@ -44,7 +52,7 @@ const skip = !hasPty
 describe("npm run flash", { skip, concurrency: 3 }, () => {
     const bench = new FlashBench()
     after(() => bench.remove())
-    const ports = [0, 1, 2].map(n => bench.portPath(n))
+    const ports = [0, 1, 2, 3].map(n => bench.portPath(n))
     bench.givePorts(ports.map(path => ({ path, ...USB })))
 
     test("a blank board gets runtime, program, settings and Wi-Fi, and starts", async t => {
@@ -109,7 +117,26 @@ describe("npm run flash", { skip, concurrency: 3 }, () => {
         )
     })
 
-    test("several boards, and none: said before anything takes long", async () => {
+    test("Ctrl-C while it writes: nothing of it goes on", async t => {
+        await port(ports[3], t)
+        const { child, ended, done } = bench.start(
+            "flash",
+            [
+                ...["--board", "esp32c3_bare", "--port", ports[3]],
+                ...["--file", bench.runtimeFile("esp32c3")],
+            ],
+            { ESPTOOL_CONNECT_ATTEMPTS: "0" },
+        )
+        while (!ended.out.includes("Connecting") && child.exitCode === null)
+            await new Promise(wait => setTimeout(wait, 20))
+        assert.ok(running(ports[3]) > 0, ended.out + ended.err)
+        child.kill("SIGINT")
+        assert.equal((await done).code, 130)
+        assert.match((await done).err, /interrupted/)
+        assert.equal(running(ports[3]), 0)
+    })
+
+    test("several boards: said before anything takes long", async () => {
         const env = { PATH: bench.barePath }
         const several = await bench.run(
             "flash",
@@ -117,7 +144,7 @@ describe("npm run flash", { skip, concurrency: 3 }, () => {
             env,
         )
         assert.equal(several.code, 1)
-        assert.match(several.err, /^npm run flash: 3 boards: say which/)
+        assert.match(several.err, /^npm run flash: 4 boards: say which/)
     })
 })
 
@@ -141,8 +168,11 @@ describe(
             const stop = new AbortController()
             for (const isNew of [true, false]) {
                 const bus = await BoardBus.open(bench.portPath(), stop.signal)
-                assert.equal(await sendParcel(bus, parcel, () => {}), isNew)
-                await bus.close()
+                try {
+                    assert.equal(await sendParcel(bus, parcel, () => {}), isNew)
+                } finally {
+                    await bus.close()
+                }
                 // It names no user: then there is no password in MQTT.
                 await board.until(() =>
                     board.said(/"key":"MQTT_PWD","value":"\(secret\)"/),
@@ -152,14 +182,14 @@ describe(
             assert.ok(
                 board.received.some(f => f.includes(`lab\0${WIFI_SECRET}`)),
             )
-            const { values } = await bootStore(
-                board.flash.image,
-                ["MQTT_PWD", "CLEAR_HOLD"],
-                SerialBoard.storeBytes,
-            )
+            const { values } = await bootStore(board.flash.image, [
+                "MQTT_PWD",
+                "CLEAR_HOLD",
+            ])
             assert.deepEqual(values, {
                 MQTT_PWD: '"\xfe\xfe"',
-                CLEAR_HOLD: "1",
+                // The firmware has taken it: there is no hold any more.
+                CLEAR_HOLD: undefined,
             })
         })
 

@@ -15,7 +15,7 @@ import { MemoryFlash } from "../../host/vm/flash"
 import { noNetwork } from "../../host/vm/network"
 
 export class SerialBoard {
-    static readonly storeBytes = 64 * 1024
+    static readonly storeBytes = 256 * 1024
     readonly flash = new MemoryFlash()
     readonly console: string[] = []
     /** Every frame from the port, for a look at what was sent. */
