@@ -110,6 +110,36 @@ describe("examples", () => {
         ))
 })
 
+test("fleet-policy: what the broker keeps for all is what this one waits, after a power cut too", () =>
+    inWorld({ program: "devs/fleet-policy.ts" }, async (world, device) => {
+        const broker = world.broker("broker.example:1883")
+        const policy = {
+            issue: 1,
+            minMs: 20_000,
+            capMs: 120_000,
+            spreadMs: 0,
+            overloadCapMs: 3_600_000,
+            jitter: "proportional",
+        }
+        broker.publish("lamps/policy", JSON.stringify(policy), { retain: true })
+        device.powerOn()
+        device.joinWifi()
+        await world.until("connected", MINUTE_MS)
+        assert.ok(device.last("retry").delayMs < 3000, "its own, at first")
+        // It is stored once it has proved good.
+        await world.run(30 * MINUTE_MS)
+        broker.crash()
+        await world.run(1000)
+        assert.ok(device.last("retry").ceilingMs >= 20_000)
+
+        broker.start()
+        device.powerCycle()
+        device.joinWifi()
+        await world.until(() => device.said("retry").length > 0, MINUTE_MS)
+        await world.run(10_000)
+        assert.ok(device.last("retry").ceilingMs >= 20_000, "from flash")
+    }))
+
 describe("the firmware on a board", () => {
     test("held, it blinks red; its button, held down for 3 s, ends the hold", () =>
         inWorld(
