@@ -52,13 +52,22 @@ const SETTINGS = {
     STABLE: "500",
 }
 
-function scenario(makeBroker: (port: number) => Broker) {
+/** @param spoken the version that both come to, as the `connected` line has it */
+function scenario(
+    makeBroker: (port: number) => Broker,
+    version: string,
+    spoken: number | undefined,
+) {
     return async () => {
         const port = await freePort()
         const broker = makeBroker(port)
         const device = await RealDevice.make({
             id: ID,
-            settings: { ...SETTINGS, MQTT_PORT: `${port}` },
+            settings: {
+                ...SETTINGS,
+                MQTT_PORT: `${port}`,
+                MQTT_VERSION: JSON.stringify(version),
+            },
         })
         const count = (ev: "connected" | "lost" | "retry") =>
             device.said(ev).length
@@ -112,6 +121,8 @@ function scenario(makeBroker: (port: number) => Broker) {
                 () => heard[`herdless/${ID}/status`] === "offline",
             )
             assert.deepEqual(device.panics, [])
+            for (const line of device.said("connected"))
+                assert.equal(line.mqtt, spoken)
             for (const { delayMs } of device.said("retry"))
                 assert.ok(delayMs >= 90 && delayMs <= 1000, `${delayMs} ms`)
         } finally {
@@ -125,12 +136,17 @@ function scenario(makeBroker: (port: number) => Broker) {
 
 describe("an outage, from first telemetry to the will", () => {
     test(
-        "aedes",
-        scenario(port => new AedesBroker(port)),
+        "aedes, which has no MQTT 5",
+        scenario(port => new AedesBroker(port), "auto", undefined),
     )
     test(
-        "mosquitto",
+        "mosquitto, in MQTT 5",
         { skip: noMosquitto },
-        scenario(port => new Mosquitto(port)),
+        scenario(port => new Mosquitto(port), "auto", 5),
+    )
+    test(
+        "mosquitto, in MQTT 3.1.1",
+        { skip: noMosquitto },
+        scenario(port => new Mosquitto(port), "3", undefined),
     )
 })

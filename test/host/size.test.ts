@@ -4,7 +4,13 @@ import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
-import { bytesPerFile, PROGRAMS, sizeTable, type Size } from "../../host/size"
+import {
+    bytesPerFile,
+    PROGRAMS,
+    sizeTable,
+    type Name,
+    type Size,
+} from "../../host/size"
 import { loadProgram, PROJECT } from "../../host/vm/program"
 
 function run(...args: string[]) {
@@ -49,6 +55,24 @@ test("size by source file: each file exists and they add up to the bytecode", ()
     for (const file of ["src/main.ts", "src/device/client.ts"])
         assert.ok(files.includes(file), file)
     assert.ok(!files.includes("(the compiler)"))
+})
+
+test("MQTT 5 is carried by those who name it, and by nobody else", () => {
+    const filesOf = (name: Name) => bytesPerFile(name).map(row => row.file)
+    const ofMqtt5 = (file: string) =>
+        /^src\/mqtt\/(v5-|version|servers|rivals)/.test(file)
+    assert.deepEqual(filesOf("minimal").filter(ofMqtt5), [])
+    assert.deepEqual(filesOf("mqtt5").filter(ofMqtt5).sort(), [
+        "src/mqtt/v5-codec.ts",
+        "src/mqtt/v5-parser.ts",
+        "src/mqtt/v5-properties.ts",
+    ])
+    assert.equal(filesOf("firmware").filter(ofMqtt5).length, 6)
+    // Texts are in no file: a reason that only MQTT 5 has is in the program that has it.
+    const has = (name: Name, text: string) =>
+        Buffer.from(loadProgram(PROGRAMS[name].file).bytecode).includes(text)
+    assert.ok(has("mqtt5", "session taken over"))
+    assert.ok(!has("minimal", "session taken over"))
 })
 
 test("size says what is wrong with a flag and exits with 2; --help exits with 0", () => {
