@@ -2,14 +2,23 @@
 import * as ds from "@devicescript/core"
 import { checkPolicy, defaultPolicy, type Policy } from "./core/backoff"
 import { mustBe } from "./core/int"
-import { Client } from "./device/client"
+import { Client, type Qos1Port } from "./device/client"
 import type { LinkHandler } from "./device/link"
 import { mqtt311, type MakeCodec } from "./mqtt/codec"
+import type { Overflow } from "./mqtt/outbox"
 import type { Announcement } from "./mqtt/session"
 import { connectPacket, type ConnectOptions, type Will } from "./mqtt/encode"
 import { checkTopicName } from "./mqtt/topic"
 
-export { Client, type Counters, type Outcome } from "./device/client"
+export {
+    Client,
+    type Counters,
+    type Outcome,
+    type PublishOptions,
+    type Qos1Port,
+} from "./device/client"
+export { qos1, type Qos1Options } from "./device/qos1"
+export { dropNewest, dropOldest, latestPerTopic } from "./mqtt/outbox"
 export type { Jitter, Policy } from "./core/backoff"
 export type { Publish as Message } from "./mqtt/parser"
 export type { Will } from "./mqtt/encode"
@@ -58,6 +67,10 @@ export interface MqttOptions {
     outboxEntries?: number
     /** Most bytes of all of them, 64..65535; default 4,096. */
     outboxBytes?: number
+    /** What goes when one does not fit: `dropOldest` (default), `dropNewest` or `latestPerTopic`. */
+    overflow?: Overflow
+    /** `qos1()` to publish with QoS 1, which has an outbox of its own. The broker then keeps a session for the device. */
+    qos1?: Qos1Port
     /** Published by the broker when the device is lost. */
     will?: Will
     /** Published after every CONNACK. */
@@ -115,18 +128,24 @@ export function startMqtt(options: MqttOptions): Client {
     connectPacket(connect) // throws for what can't be sent, now rather than at each attempt
     checkFunction("link", options.link)
     checkFunction("codec", options.codec)
+    checkFunction("overflow", options.overflow)
+    if (options.qos1 && !options.qos1.attach)
+        throw new RangeError(`qos1 is ${options.qos1}: must be qos1()`)
     return new Client({
         endpoint,
         policy,
         link: options.link,
         outboxEntries,
         outboxBytes,
+        overflow: options.overflow,
+        qos1: options.qos1,
         session: {
             connect,
             birth: options.birth,
             farewell: options.farewell,
             pingMs,
             codec: makeCodec(maxPacketBytes, endpoint),
+            reliable: options.qos1,
         },
     })
 }

@@ -22,8 +22,10 @@ import { cases as verdict } from "./core/verdict.cases"
 import { cases as watchdog } from "./core/watchdog.cases"
 import { cases as bytes } from "./mqtt/bytes.cases"
 import { cases as encode } from "./mqtt/encode.cases"
+import { cases as inFlight } from "./mqtt/in-flight.cases"
 import { cases as outbox } from "./mqtt/outbox.cases"
 import { cases as parser } from "./mqtt/parser.cases"
+import { cases as repeats } from "./mqtt/repeats.cases"
 import { cases as session } from "./mqtt/session.cases"
 import { cases as topic } from "./mqtt/topic.cases"
 import { cases as codec5 } from "./mqtt/v5-codec.cases"
@@ -36,7 +38,9 @@ const PROGRAMS = {
         config,
         connection,
         link,
+        inFlight,
         outbox,
+        repeats,
         session,
     ],
     "test/bytecode/mqtt-tables.ts": [bytes, encode, parser, topic],

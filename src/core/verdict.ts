@@ -285,7 +285,8 @@ function silent(reason: string): Verdict {
     return { lane: "retry", evidence: "silent", reason }
 }
 
-function stalled(reason: string): Verdict {
+/** A broker that took what we said and did not answer in time. */
+export function stalled(reason: string): Verdict {
     return { lane: "overload", evidence: "stalled", reason }
 }
 

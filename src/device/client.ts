@@ -8,10 +8,11 @@ import { retry, slow, type SocketFault } from "../core/verdict"
 import type { Line } from "../core/line"
 import { sizeOf } from "../mqtt/bytes"
 import { publishPacket } from "../mqtt/encode"
-import { Outbox } from "../mqtt/outbox"
+import { Outbox, type Entry, type Overflow } from "../mqtt/outbox"
 import type { Publish } from "../mqtt/parser"
 import {
     Session,
+    type Reliable,
     type SessionOptions,
     type SessionPort,
     type Subscription,
@@ -26,8 +27,8 @@ import { deviceRandom } from "./random"
 import { socketClose, socketListen, socketOpen, socketWrite } from "./socket"
 
 /**
- * What became of a request: "sent" (handed to the socket), "queued" (waits for a connection), "granted" (by
- * the broker), "done", "unanswered: ..." (asked again at the next connection), or "refused: why".
+ * What became of a request: "sent" (handed to the socket), "queued" (waits for a connection), "accepted" (kept until the broker
+ * acknowledges it), "granted" (by the broker), "done", "unanswered: ..." (asked again at the next connection), or "refused: why".
  */
 export type Outcome = string
 
@@ -38,6 +39,9 @@ export interface ClientOptions {
     session: SessionOptions
     outboxEntries: number
     outboxBytes: number
+    overflow?: Overflow
+    /** QoS 1 out; qos1.ts has the one there is. */
+    qos1?: Qos1Port
     /** Watches the network; without it the network counts as up. */
     link?: (changed: LinkHandler) => void
 }
@@ -47,6 +51,38 @@ export interface Monitor {
     beat(nowMs: number, promisedDueMs: number): void
     nativeStarted(nowMs: number, limitMs: number): void
     nativeDone(): void
+}
+
+/** How a message is published; all may be left out. */
+export interface PublishOptions {
+    /** Whether the broker keeps it for later subscribers. Default false. */
+    retain?: boolean
+    /** 0 (default), or 1 in a program that gives `startMqtt` the option `qos1`. */
+    qos?: 0 | 1
+    /**
+     * With QoS 1: called once with what became of an accepted message: "acknowledged" (the broker has it)
+     * or "dropped: why" (the outbox was full; the broker closed on it each time).
+     */
+    settled?: (outcome: string) => ds.AsyncVoid
+}
+
+/** QoS 1 out, as far as the client has to do with it. */
+export interface Qos1Port extends Reliable {
+    /** Called once, before anything else. */
+    attach(client: Client): void
+    publish(
+        topic: string,
+        payload: string | Buffer,
+        options: PublishOptions,
+    ): Promise<Outcome>
+    /** Does what is due: sends, and gives up waiting. */
+    tick(nowMs: number): void
+    /** When `tick` is wanted, or -1 for never. */
+    dueMs(): number
+    /** Messages that go again at a new connection. */
+    entries(): number
+    /** The connection is over; `byPeer` when the peer ended it, and not we or the network. */
+    closed(byPeer: boolean): void
 }
 
 /** Counters since the program started. */
@@ -123,6 +159,9 @@ const DRAIN_MS = 20
 /** At most one line for dropped messages in this time. */
 const DROP_LINE_MS = 10000
 
+/** What `publish` says when the outbox's rule is to keep what it has. */
+export const OUTBOX_FULL = "refused: outbox full"
+
 /** The supervisor looks around at least this often. */
 const MAX_SLEEP_MS = 60000
 
@@ -140,7 +179,10 @@ export class Client implements Port, SessionPort {
         handlerErrors: 0,
     }
     monitor: Monitor = undefined
-    private readonly outbox: Outbox
+    private readonly outbox: Outbox<Entry>
+    private readonly qos1: Qos1Port
+    /** The peer ended the connection that is being closed. */
+    private byPeer = false
     private mailbox: Post[] = []
     /** What `stop()` and `start()` ask for; in a row they come to at most one of each, in this order. */
     private wantsStop = false
@@ -158,7 +200,8 @@ export class Client implements Port, SessionPort {
     /** What is left of HANDLERS_MS; full again once the handlers have caught up. */
     private handlersMs = HANDLERS_MS
     private waiting: Request[] = []
-    private drainMs = 0
+    /** Nothing that has waited is sent before. */
+    drainMs = 0
     /** Messages left that waited through the outage. */
     private paced = 0
     /** Publishes in the millisecond `burstMs`. */
@@ -176,7 +219,10 @@ export class Client implements Port, SessionPort {
         this.connection = new Connection(options.endpoint, backoff, this)
         this.session = new Session(options.session, this)
         this.connection.reviewer = options.session.codec
-        this.outbox = new Outbox(options.outboxEntries, options.outboxBytes)
+        const { outboxEntries, outboxBytes, overflow } = options
+        this.outbox = new Outbox(outboxEntries, outboxBytes, overflow)
+        this.qos1 = options.qos1
+        if (this.qos1) this.qos1.attach(this)
         this.handlers = new Handlers(this.counters)
         const self = this
         socketClose() // what a crash left open
@@ -203,7 +249,7 @@ export class Client implements Port, SessionPort {
         this.wake()
     }
 
-    private wake() {
+    wake() {
         if (this.fiber && this.fiber.suspended) this.fiber.resume(undefined)
     }
 
@@ -220,6 +266,7 @@ export class Client implements Port, SessionPort {
             this.obey(nowMs)
             this.connection.tick(nowMs)
             this.session.tick(nowMs)
+            if (this.qos1) this.qos1.tick(nowMs)
             this.drainOutbox(nowMs)
         } catch (e) {
             this.survive(e)
@@ -274,6 +321,7 @@ export class Client implements Port, SessionPort {
         dueMs = sooner(dueMs, this.session.dueMs())
         if (this.session.up && this.outbox.entries() > 0)
             dueMs = sooner(dueMs, this.drainMs)
+        if (this.qos1) dueMs = sooner(dueMs, this.qos1.dueMs())
         if (dueMs < 0 || dueMs - nowMs > MAX_SLEEP_MS) return MAX_SLEEP_MS
         return dueMs - nowMs
     }
@@ -311,9 +359,11 @@ export class Client implements Port, SessionPort {
     }
 
     private socketFailed(fault: SocketFault, text: string) {
-        const connection = this.connection
+        const self = this
         this.postOfSocket(() => {
-            connection.socketFailed(fault, text, ds.millis())
+            self.byPeer = fault !== "native"
+            self.connection.socketFailed(fault, text, ds.millis())
+            self.byPeer = false
         })
     }
 
@@ -365,34 +415,44 @@ export class Client implements Port, SessionPort {
 
     // ---- publishing ----
 
+    /** Nobody wants a connection. */
+    isStopped(): boolean {
+        return this.connection.state.name === "halted" && !this.wantsStart
+    }
+
     private publishNow(packet: Buffer, nowMs: number): Outcome {
-        if (this.connection.state.name === "halted" && !this.wantsStart)
-            return "refused: stopped"
+        if (this.isStopped()) return "refused: stopped"
         if (this.session.up && this.outbox.entries() === 0)
             if (this.session.send(packet, nowMs) === 0) {
                 this.counters.published++
                 return "sent"
             }
-        const count = this.outbox.push(packet)
-        if (count > 0)
-            this.dropped("outbox", undefined, undefined, "outbox full", count)
-        return "queued"
+        const entry = { packet }
+        const dropped = this.outbox.push(entry)
+        if (dropped === undefined) return "queued"
+        const count = dropped.length
+        this.dropped("outbox", undefined, undefined, "outbox full", count)
+        return dropped[count - 1] === entry ? OUTBOX_FULL : "queued"
     }
 
     private drainOutbox(nowMs: number) {
         for (let i = 0; i < PUBLISHES_PER_TURN; ++i) {
             if (!this.session.up || nowMs < this.drainMs) return
-            const packet = this.outbox.oldest()
-            if (packet === undefined) return
+            const entry = this.outbox.oldest()
+            if (entry === undefined) return
             // Not what has come since: an application faster than that would never be up to date again.
-            if (this.paced > 0) {
-                this.paced--
-                this.drainMs = nowMs + DRAIN_MS
-            }
-            if (this.session.send(packet, nowMs) !== 0) return
+            this.pace(nowMs)
+            if (this.session.send(entry.packet, nowMs) !== 0) return
             this.outbox.shift()
             this.counters.published++
         }
+    }
+
+    /** Before a message leaves that has waited: when the next may, if it waited through the outage. */
+    pace(nowMs: number) {
+        if (this.paced === 0) return
+        this.paced--
+        this.drainMs = nowMs + DRAIN_MS
     }
 
     /** Has `run` done by the supervisor and waits for the request's answer. */
@@ -443,7 +503,7 @@ export class Client implements Port, SessionPort {
     }
 
     /** Counts what is dropped and says so, not too often. */
-    private dropped(
+    dropped(
         what: string,
         topic: string | undefined,
         bytes: number | undefined,
@@ -485,6 +545,7 @@ export class Client implements Port, SessionPort {
         this.chunks = 0
         this.flooded = false
         this.session.close()
+        if (this.qos1) this.qos1.closed(this.byPeer)
         this.answerAll(false, "queued")
     }
 
@@ -526,6 +587,7 @@ export class Client implements Port, SessionPort {
             this.counters.connects++
             this.drainMs = nowMs + DRAIN_MS
             this.paced = this.outbox.entries()
+            if (this.qos1) this.paced += this.qos1.entries()
             const { level } = this.session.codec
             const mqtt = level === 4 ? undefined : level
             this.connection.accepted(sessionPresent, nowMs, mqtt)
@@ -562,7 +624,9 @@ export class Client implements Port, SessionPort {
 
     dismissed(code: number) {
         const verdict = this.session.codec.verdict(code, true)
+        this.byPeer = true
         this.connection.broken(verdict, ds.millis())
+        this.byPeer = false
     }
 
     silent() {
@@ -583,16 +647,16 @@ export class Client implements Port, SessionPort {
     // ---- the application's side ----
 
     /**
-     * Publishes a message with QoS 0.
+     * Publishes a message.
      * @param topic a topic name, without wildcards
-     * @param payload text or bytes; with topic and head at most `outboxBytes`
-     * @param retain whether the broker keeps it for later subscribers
-     * @returns "sent", "queued" (until there is a connection) or "refused: why"; never throws
+     * @param payload text or bytes; with topic and head at most `outboxBytes`, with QoS 1 the bytes that `qos1` was given
+     * @returns with QoS 0 "sent" (to the socket) or "queued" (until there is a connection), with QoS 1 "accepted" (kept
+     * until the broker acknowledges it), or "refused: why"; never throws and never waits for a connection
      */
     async publish(
         topic: string,
         payload: string | Buffer,
-        retain = false,
+        options?: PublishOptions,
     ): Promise<Outcome> {
         if (typeof topic !== "string") return "refused: topic is not text"
         if (typeof payload !== "string" && !(payload instanceof Buffer))
@@ -601,6 +665,17 @@ export class Client implements Port, SessionPort {
             const fault = checkTopicName(topic)
             if (fault !== undefined) return "refused: topic " + fault
             this.goodTopic = topic
+        }
+        let retain = false
+        if (options !== undefined) {
+            if (typeof options !== "object" || !options)
+                return "refused: options is no object"
+            retain = !!options.retain
+            if (options.qos) {
+                if (this.qos1)
+                    return await this.qos1.publish(topic, payload, options)
+                return "refused: qos 1 needs the option qos1, and 2 is not there"
+            }
         }
         // Before it is copied: there may not be room for two of it.
         const { maxBytes } = this.outbox

@@ -5,7 +5,7 @@
 // and filters are not checked here beyond their length: the caller asks topic.ts once, when the
 // application hands them in, not at each (re)send.
 import { mustBe } from "../core/int"
-import { copy, sizeOf, textFault, utf8Bytes } from "./bytes"
+import { copy, readText, sizeOf, textFault, utf8Bytes } from "./bytes"
 
 /** The most filters one SUBSCRIBE or UNSUBSCRIBE carries here; a longer SUBACK can't be an answer. */
 export const MAX_FILTERS = 256
@@ -184,6 +184,36 @@ export function publishPacket(
 /** Sets DUP in a QoS 1 packet made by `publishPacket`, for a resend without encoding anew [MQTT-3.3.1-1]. */
 export function markDup(packet: Buffer) {
     packet[0] |= 0x08
+}
+
+/** Clears DUP: for one that is sent as new. */
+export function clearDup(packet: Buffer) {
+    packet[0] &= ~0x08
+}
+
+/** Where the body of a packet begins: after its first byte and its remaining length (2.2.3). */
+function bodyAt(packet: Buffer): number {
+    let at = 1
+    while (packet[at] >= 128) at++
+    return at + 1
+}
+
+/** The topic of a packet made by `publishPacket`. */
+export function topicOf(packet: Buffer): string {
+    const at = bodyAt(packet)
+    return readText(
+        packet,
+        at + 2,
+        (packet[at] << 8) | packet[at + 1],
+    ) as string
+}
+
+/** Gives a QoS 1 packet made by `publishPacket` another identifier, 1..65535, else RangeError. */
+export function setPacketId(packet: Buffer, packetId: number) {
+    mustBe("packetId", packetId, 1, 65535)
+    const at = bodyAt(packet)
+    const topicBytes = (packet[at] << 8) | packet[at + 1]
+    putU16(packet, at + 2 + topicBytes, packetId)
 }
 
 function filtersPacket(

@@ -29,6 +29,8 @@ export interface SessionOptions {
     pingMs: number
     /** The version of MQTT, with the limit on packets taken whole; nobody else uses it. */
     codec: Codec
+    /** QoS 1 out, where the program uses it. */
+    reliable?: Reliable
 }
 
 /** A message the session publishes by itself, QoS 0. */
@@ -75,6 +77,16 @@ export interface SessionPort {
     unsubscribed(subscription: Subscription): void
 }
 
+/** QoS 1 out, as far as a session has to do with it: in-flight.ts. Only a program that uses it carries it. */
+export interface Reliable {
+    /** CONNECT is about to be made of this. */
+    opening(connect: ConnectOptions): void
+    /** Sees each packet before the session; true when that is all there is to do about it. */
+    takes(packet: Packet, session: Session, nowMs: number): boolean
+    /** Whether a packet identifier is in use. */
+    holds(packetId: number): boolean
+}
+
 /** A SUBSCRIBE or UNSUBSCRIBE without its answer. */
 interface Pending {
     packetId: number
@@ -113,8 +125,10 @@ export class Session {
     /** A socket is open: says CONNECT. Returns the socket's code. */
     open(nowMs: number): number {
         this.close()
+        const { connect, reliable } = this.options
+        if (reliable) reliable.opening(connect)
         this.lastOutMs = nowMs
-        return this.port.send(this.codec.connect(this.options.connect))
+        return this.port.send(this.codec.connect(connect))
     }
 
     /** The connection is gone. What was asked of the broker will be asked again. */
@@ -225,10 +239,12 @@ export class Session {
 
     private handle(packet: Packet, nowMs: number) {
         const { codec } = this
+        const { reliable } = this.options
         if (codec.heard) {
             const answer = codec.heard(packet, nowMs)
             if (answer !== undefined) this.port.send(answer)
         }
+        if (reliable && reliable.takes(packet, this, nowMs)) return
         if (packet.type === "malformed")
             return this.port.violation(packet.clause, packet.reason)
         if (packet.type === "connack") {
@@ -312,9 +328,15 @@ export class Session {
         return packetId
     }
 
-    private freePacketId(): number {
+    /** An identifier that nothing on its way has, 1..65535; the numbers come round. */
+    freePacketId(): number {
+        const { reliable } = this.options
         let id = this.lastPacketId
-        while (id === this.lastPacketId || this.pendingAt(id) >= 0)
+        while (
+            id === this.lastPacketId ||
+            this.pendingAt(id) >= 0 ||
+            (reliable && reliable.holds(id))
+        )
             id = id < MAX_PACKET_ID ? id + 1 : 1
         this.lastPacketId = id
         return this.lastPacketId

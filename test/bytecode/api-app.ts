@@ -5,13 +5,18 @@ import * as ds from "@devicescript/core"
 import { readRaw } from "../../src/device/settings"
 import {
     defaultPolicy,
+    dropNewest,
+    dropOldest,
+    latestPerTopic,
     messageText,
+    qos1,
     startMqtt,
     type Client,
     type LinkHandler,
     type Message,
 } from "../../src/index"
 import { badArguments } from "./api-bad"
+import { badQos, publishAll } from "./api-qos1"
 import { longSession } from "./api-long"
 import { optionRows } from "./api-options"
 import { randomApp } from "./api-random"
@@ -240,8 +245,26 @@ if (scene[1] === "noLink")
     options.link = (changed: LinkHandler) => {
         changeLink = changed
     }
+/** What goes when an outbox is full, by name. */
+function overflowOf(name: string) {
+    switch (name) {
+        case "newest":
+            return dropNewest
+        case "latest":
+            return latestPerTopic
+        default:
+            return dropOldest
+    }
+}
+
+if (options.overflow) options.overflow = overflowOf(options.overflow)
+if (options.qos1) {
+    const { overflow } = options.qos1
+    if (overflow) options.qos1.overflow = overflowOf(overflow)
+    options.qos1 = qos1(options.qos1)
+}
 const client: Client = startMqtt(options)
-const [name, a, b, c] = scene
+const [name, a, b, c, d] = scene
 switch (name) {
     case "listen":
         await settled("connected")
@@ -287,6 +310,13 @@ switch (name) {
         break
     case "bad":
         await badArguments(client, say)
+        break
+    case "publishAll":
+        if (c) await settled(c)
+        await publishAll(client, a, b, d ? d : 0, say)
+        break
+    case "badQos":
+        await badQos(client, say)
         break
     case "random":
         await randomApp(client, a, b, say)

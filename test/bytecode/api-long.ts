@@ -39,7 +39,11 @@ export async function longSession(
     let i = 0
     for (; ds.millis() < endMs; ++i) {
         const retain = below(20, random) === 0
-        note(await client.publish(topicOf(seed, i), payloadOf(seed, i), retain))
+        note(
+            await client.publish(topicOf(seed, i), payloadOf(seed, i), {
+                retain,
+            }),
+        )
         await ds.sleep(10 + below(50, random))
         switch (below(40, random)) {
             case 0:

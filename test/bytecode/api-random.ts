@@ -74,7 +74,7 @@ export async function randomApp(
         for (let i = 0; i < payload.length && i < 50; ++i)
             payload[i] = pick(256)
         const topic = TOPICS[pick(TOPICS.length)]
-        await client.publish(topic, payload, pick(8) === 0)
+        await client.publish(topic, payload, { retain: pick(8) === 0 })
         asking--
     }
     const restart = async () => {

@@ -1,22 +1,50 @@
 // The outbox: bounded in entries and bytes, oldest out first, and every drop counted.
-import { Outbox } from "../../src/mqtt/outbox"
+import { publishPacket } from "../../src/mqtt/encode"
+import {
+    dropNewest,
+    dropOldest,
+    latestPerTopic,
+    Outbox,
+    type Entry,
+} from "../../src/mqtt/outbox"
 import { type Case, equal } from "../cases"
 
 /** A packet that can be told apart. */
-function packet(id: number, bytes: number): Buffer {
+function packet(id: number, bytes: number): Entry {
     const p = Buffer.alloc(bytes)
     p[0] = id
-    return p
+    return { packet: p }
+}
+
+/** A PUBLISH. */
+function message(topic: string, payload: string): Entry {
+    return { packet: publishPacket(topic, payload, 0, false, 0, false) }
 }
 
 /** Takes everything out; the ids in order. */
-function drain(outbox: Outbox): string {
+function drain(outbox: Outbox<Entry>): string {
     let out = ""
     while (true) {
-        const p = outbox.shift()
-        if (p === undefined) return out
-        out += (out ? " " : "") + p[0]
+        const e = outbox.shift()
+        if (e === undefined) return out
+        out += (out ? " " : "") + e.packet[0]
     }
+}
+
+/** What waits, as `topic=payload` of one digit each. */
+function waiting(outbox: Outbox<Entry>): string {
+    let out = ""
+    for (const e of outbox.waiting)
+        out +=
+            (out ? " " : "") +
+            String.fromCharCode(e.packet[4]) +
+            String.fromCharCode(e.packet[5])
+    return out
+}
+
+/** How many were dropped. */
+function count(dropped: Entry[] | undefined): number {
+    return dropped === undefined ? 0 : dropped.length
 }
 
 export function cases(): Case[] {
@@ -28,7 +56,7 @@ export function cases(): Case[] {
                 equal(o.shift(), undefined, "nothing")
                 equal(o.bytes, 0, "bytes of nothing")
                 for (let i = 1; i <= 3; ++i)
-                    equal(o.push(packet(i, 10 * i)), 0, "dropped")
+                    equal(count(o.push(packet(i, 10 * i))), 0, "dropped")
                 equal(o.entries(), 3, "entries")
                 equal(o.bytes, 60, "bytes")
                 equal(drain(o), "1 2 3", "order")
@@ -41,8 +69,8 @@ export function cases(): Case[] {
             run: () => {
                 const o = new Outbox(3, 4096)
                 for (let i = 1; i <= 3; ++i) o.push(packet(i, 5))
-                equal(o.push(packet(4, 5)), 1, "dropped")
-                equal(o.push(packet(5, 5)), 1, "dropped")
+                equal(count(o.push(packet(4, 5))), 1, "dropped")
+                equal(count(o.push(packet(5, 5))), 1, "dropped")
                 equal(o.bytes, 15, "bytes")
                 equal(drain(o), "3 4 5", "left")
             },
@@ -53,9 +81,9 @@ export function cases(): Case[] {
                 const o = new Outbox(16, 100)
                 for (let i = 1; i <= 4; ++i) o.push(packet(i, 25))
                 equal(o.bytes, 100, "bytes: exactly full is not too full")
-                equal(o.push(packet(5, 51)), 3, "dropped")
+                equal(count(o.push(packet(5, 51))), 3, "dropped")
                 equal(o.bytes, 76, "bytes")
-                equal(o.push(packet(6, 24)), 0, "dropped")
+                equal(count(o.push(packet(6, 24))), 0, "dropped")
                 equal(drain(o), "4 5 6", "left")
             },
         },
@@ -65,9 +93,9 @@ export function cases(): Case[] {
                 const o = new Outbox(4, 100)
                 o.push(packet(1, 1))
                 o.push(packet(2, 99))
-                equal(o.push(packet(3, 100)), 2, "dropped")
+                equal(count(o.push(packet(3, 100))), 2, "dropped")
                 equal(o.bytes, 100, "bytes")
-                equal(o.push(packet(4, 1)), 1, "dropped")
+                equal(count(o.push(packet(4, 1))), 1, "dropped")
                 equal(drain(o), "4", "left")
             },
         },
@@ -76,7 +104,8 @@ export function cases(): Case[] {
             run: () => {
                 const o = new Outbox(1, 64)
                 let dropped = 0
-                for (let i = 1; i <= 9; ++i) dropped += o.push(packet(i, i))
+                for (let i = 1; i <= 9; ++i)
+                    dropped += count(o.push(packet(i, i)))
                 equal(dropped, 8, "dropped")
                 equal(drain(o), "9", "left")
             },
@@ -86,12 +115,75 @@ export function cases(): Case[] {
             run: () => {
                 const o = new Outbox(16, 400)
                 let dropped = 0
-                for (let i = 0; i < 300; ++i) {
-                    dropped += o.push(packet(i & 255, 20 + (i & 31)))
+                for (let i = 0; i < 150; ++i) {
+                    dropped += count(o.push(packet(i & 255, 20 + (i & 31))))
                     equal(o.entries() <= 16 && o.bytes <= 400, true, "bounds")
                 }
-                equal(dropped + o.entries(), 300, "nothing is lost uncounted")
+                equal(dropped + o.entries(), 150, "nothing is lost uncounted")
                 equal(o.entries(), 13, "entries")
+            },
+        },
+        {
+            name: "drop oldest by name is the default",
+            run: () => {
+                const o = new Outbox(2, 4096, dropOldest)
+                for (let i = 1; i <= 3; ++i) o.push(packet(i, 5))
+                equal(drain(o), "2 3", "left")
+            },
+        },
+        {
+            name: "drop newest: what was taken stays, and the caller learns that the new one was not",
+            run: () => {
+                const o = new Outbox(2, 100, dropNewest)
+                const third = packet(3, 5)
+                equal(o.push(packet(1, 90)), undefined, "dropped")
+                equal(count(o.push(packet(2, 11))), 1, "too many bytes")
+                equal(o.push(packet(2, 10)), undefined, "exactly full")
+                const dropped = o.push(third) as Entry[]
+                equal(dropped.length, 1, "too many entries")
+                equal(dropped[0], third, "what was dropped")
+                equal(o.bytes, 100, "bytes")
+                equal(drain(o), "1 2", "left")
+            },
+        },
+        {
+            name: "latest per topic: one message a topic waits, in the order of the latest",
+            run: () => {
+                const o = new Outbox(3, 4096, latestPerTopic)
+                o.push(message("a", "1"))
+                o.push(message("b", "2"))
+                equal(count(o.push(message("a", "3"))), 1, "replaced")
+                equal(waiting(o), "b2 a3", "after a replacement")
+                o.push(message("c", "4"))
+                equal(count(o.push(message("b", "5"))), 1, "full, replaced")
+                equal(waiting(o), "a3 c4 b5", "no other went")
+                equal(count(o.push(message("d", "6"))), 1, "a new topic")
+                equal(waiting(o), "c4 b5 d6", "the oldest went")
+            },
+        },
+        {
+            name: "latest per topic: a replacement that needs more bytes takes the oldest too",
+            run: () => {
+                const o = new Outbox(9, 30, latestPerTopic)
+                for (const topic of ["a", "b", "c", "d"])
+                    o.push(message(topic, "12"))
+                equal(o.bytes, 28, "bytes")
+                equal(count(o.push(message("c", "12345678"))), 2, "dropped")
+                equal(waiting(o), "b1 d1 c1", "left")
+            },
+        },
+        {
+            name: "what is in flight counts, and is never what goes",
+            run: () => {
+                const o = new Outbox(3, 100)
+                o.held = 2
+                o.heldBytes = 90
+                equal(o.push(packet(1, 10)), undefined, "fits")
+                equal(count(o.push(packet(2, 10))), 1, "the oldest that waits")
+                equal(drain(o), "2", "left")
+                o.held = 3
+                equal(count(o.push(packet(3, 1))), 1, "only the new one can go")
+                equal(o.entries(), 0, "entries")
             },
         },
     ]

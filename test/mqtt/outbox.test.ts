@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
-import { Outbox } from "../../src/mqtt/outbox"
+import { Outbox, type Entry } from "../../src/mqtt/outbox"
 import { runCases } from "../node-cases"
 import { cases } from "./outbox.cases"
 
@@ -15,14 +15,14 @@ test("any pushes and shifts: the newest that fit, in order, and nothing lost unc
             fc.integer({ min: 1, max: 8 }),
             fc.integer({ min: 64, max: 200 }),
             (steps, maxEntries, maxBytes) => {
-                const outbox = new Outbox(maxEntries, maxBytes)
-                const model: Buffer[] = []
+                const outbox = new Outbox<Entry>(maxEntries, maxBytes)
+                const model: Entry[] = []
                 for (const bytes of steps) {
                     if (bytes === 0) {
                         assert.equal(outbox.shift(), model.shift())
                         continue
                     }
-                    const packet = Buffer.alloc(bytes)
+                    const packet = { packet: Buffer.alloc(bytes) }
                     model.push(packet)
                     let dropped = 0
                     while (
@@ -32,7 +32,7 @@ test("any pushes and shifts: the newest that fit, in order, and nothing lost unc
                         model.shift()
                         dropped++
                     }
-                    assert.equal(outbox.push(packet), dropped)
+                    assert.equal(outbox.push(packet)?.length ?? 0, dropped)
                     assert.equal(outbox.entries(), model.length)
                     assert.equal(outbox.bytes, size(model))
                 }
@@ -41,6 +41,6 @@ test("any pushes and shifts: the newest that fit, in order, and nothing lost unc
     )
 })
 
-function size(packets: Buffer[]): number {
-    return packets.reduce((sum, p) => sum + p.length, 0)
+function size(entries: Entry[]): number {
+    return entries.reduce((sum, e) => sum + e.packet.length, 0)
 }

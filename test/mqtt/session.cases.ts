@@ -2,7 +2,9 @@
 // does about it. Everything it does is one text, so that order counts.
 import { mqtt311 } from "../../src/mqtt/codec"
 import { publishPacket } from "../../src/mqtt/encode"
+import { flightOf, InFlight, type Flight } from "../../src/mqtt/in-flight"
 import type { Publish } from "../../src/mqtt/parser"
+import { Outbox } from "../../src/mqtt/outbox"
 import {
     Session,
     type SessionOptions,
@@ -20,12 +22,19 @@ export function said(p: Buffer): string {
     const id = p.length > 3 ? (p[2] << 8) | p[3] : 0
     switch (p[0]) {
         case 0x10:
-            return "CONNECT"
+            return p[9] & 2 ? "CONNECT" : "CONNECT to the old session"
         case 0x30:
         case 0x31: {
             const at = 4 + ((p[2] << 8) | p[3])
             const retain = p[0] === 0x31 ? " retain" : ""
             return `PUBLISH ${text(p, 4, at)}=${text(p, at, p.length)}${retain}`
+        }
+        case 0x32:
+        case 0x3a: {
+            const at = 4 + ((p[2] << 8) | p[3])
+            const dup = p[0] === 0x3a ? " DUP" : ""
+            const own = (p[at] << 8) | p[at + 1]
+            return `PUBLISH ${own} ${text(p, 4, at)}=${text(p, at + 2, p.length)}${dup}`
         }
         case 0x40:
             return `PUBACK ${id}`
@@ -58,11 +67,11 @@ export class World implements SessionPort {
     /** What the socket answers to a write. */
     code = 0
 
-    constructor(options?: SessionOptions) {
-        this.session = new Session(options ? options : defaultOptions(), this)
+    constructor(readonly options: SessionOptions = defaultOptions()) {
+        this.session = new Session(options, this)
     }
 
-    private note(what: string) {
+    note(what: string) {
         this.journal += this.journal ? ", " + what : what
     }
 
@@ -136,6 +145,26 @@ export class World implements SessionPort {
         this.nowMs = untilMs
     }
 
+    /** CONNECT and CONNACK 0. */
+    connect(sessionPresent: boolean) {
+        this.session.open(this.nowMs)
+        this.hearsHex(sessionPresent ? "20020100" : "20020000")
+    }
+
+    /** Sends QoS 1 messages that may go. */
+    resend() {
+        const flights = this.options.reliable as InFlight
+        while (flights.send(this.session, this.nowMs));
+    }
+
+    /** The application publishes to "t" with QoS 1. */
+    accept(payload: string) {
+        const flights = this.options.reliable as InFlight
+        const packet = publishPacket("t", payload, 1, false, 1, false)
+        flights.outbox.push(flightOf(packet))
+        this.resend()
+    }
+
     /** CONNECT and CONNACK 0; nothing of it stays in the journal but what comes after. */
     comeUp() {
         this.session.open(this.nowMs)
@@ -192,6 +221,26 @@ function upWith(...filters: string[]): World {
 function setLastPacketId(w: World, id: number) {
     const inside: any = w.session
     inside.lastPacketId = id
+}
+
+/** QoS 1 out, noted in a journal. */
+class Noted extends InFlight {
+    constructor(private readonly world: World) {
+        super(new Outbox(16, 4096), 4, 30000)
+    }
+    override acknowledged(flight: Flight) {
+        this.world.note(`acknowledged ${flight.packetId}`)
+    }
+}
+
+/** A session that is up, with QoS 1 out. */
+function withQos1(): World {
+    const options = defaultOptions()
+    const w = new World(options)
+    options.reliable = new Noted(w)
+    w.connect(false)
+    w.did()
+    return w
 }
 
 export function cases(): Case[] {
@@ -759,6 +808,80 @@ export function cases(): Case[] {
                 w.expect("")
                 w.hearsHex(suback(2, 0))
                 w.expect("a is live")
+            },
+        },
+        {
+            name: "S1 with QoS 1 out: PUBACK lost, session present: same identifier, DUP; no session: as new",
+            run: () => {
+                const w = withQos1()
+                w.accept("a")
+                w.expect("PUBLISH 1 t=a")
+                w.session.close()
+                w.connect(true)
+                w.expect("CONNECT to the old session, connack 0 present")
+                w.resend()
+                w.expect("PUBLISH 1 t=a DUP")
+                w.session.close()
+                w.connect(false)
+                w.resend()
+                w.expect("CONNECT to the old session, connack 0, PUBLISH 1 t=a")
+                w.hearsHex("40020001" + "40020001" + "40020309")
+                w.expect("acknowledged 1")
+            },
+        },
+        {
+            name: "S2: SUBSCRIBE and PUBLISH share the identifiers, which come round and leave out what is in flight",
+            run: () => {
+                const w = withQos1()
+                w.accept("a")
+                w.subscribe("f")
+                w.accept("b")
+                w.expect("PUBLISH 1 t=a, SUBSCRIBE 2 f, PUBLISH 3 t=b")
+                ;(w.session as any).lastPacketId = 65534
+                w.accept("c")
+                w.accept("d")
+                w.expect("PUBLISH 65535 t=c, PUBLISH 4 t=d")
+                w.hearsHex("40020004" + "4002ffff")
+                w.expect("acknowledged 4, acknowledged 65535")
+                w.hearsHex(suback(2, 0) + "40020001")
+                w.expect("f is live, acknowledged 1")
+                ;(w.session as any).lastPacketId = 65535
+                w.accept("e")
+                w.accept("f")
+                w.accept("g")
+                w.expect("PUBLISH 1 t=e, PUBLISH 2 t=f, PUBLISH 4 t=g")
+            },
+        },
+        {
+            name: "a repetition is acknowledged again and not delivered again; a new message under its identifier is",
+            run: () => {
+                const w = withQos1()
+                w.subscribe("t")
+                w.hearsHex(suback(1, 0))
+                w.did()
+                w.hearsHex("32060001740009" + "78")
+                w.expect("PUBACK 9, t gets t=x")
+                w.session.close()
+                w.connect(true)
+                w.did()
+                w.hearsHex("3a060001740009" + "78")
+                w.expect("PUBACK 9")
+                w.hearsHex("3a060001740009" + "79")
+                w.expect("PUBACK 9, t gets t=y")
+            },
+        },
+        {
+            name: "after what can't be taken the next CONNECT asks for a new session, the one after not",
+            run: () => {
+                const w = withQos1()
+                w.hearsHex("3404000161" + "31")
+                w.did()
+                w.connect(false)
+                w.session.close()
+                w.connect(false)
+                w.expect(
+                    "CONNECT, connack 0, CONNECT to the old session, connack 0",
+                )
             },
         },
     ]

@@ -1,0 +1,84 @@
+// QoS 1 in: which messages are repetitions. Pure. The broker sends a message again when our PUBACK did not reach it before the
+// connection broke; then it has the same identifier and DUP.
+//
+// The same identifier with DUP may also be another message, whose first copy was lost with the connection (then the broker
+// had our PUBACK, and was free to use the identifier again); for that [MQTT-4.3.2-2] forbids to go by the two alone. So
+// topic, length, head and tail of it are compared too, and only with messages from earlier connections of this session, for
+// within one connection nothing is sent twice. What is left: the same text to the same topic under the same identifier,
+// the first copy of it lost. Commands that must not be lost or run twice carry a key; see core/dedup.ts.
+import type { Publish } from "./parser"
+
+/** Messages that are remembered. Brokers keep 10 to 20 in flight. */
+const MAX_REMEMBERED = 20
+
+/** Bytes of head and of tail that are looked at. */
+const LOOK_BYTES = 24
+
+/** @devsWhenUsed */
+export class Repeats {
+    private ids: number[] = []
+    private marks: number[] = []
+    /** So many of them came on earlier connections. */
+    private earlier = 0
+    /** Repetitions so far. */
+    count = 0
+
+    /** CONNACK 0 came. */
+    connected(sessionPresent: boolean) {
+        if (!sessionPresent) {
+            this.ids = []
+            this.marks = []
+        }
+        this.earlier = this.ids.length
+    }
+
+    /** Whether a QoS 1 message repeats one that has been taken; if not, it is remembered. */
+    repeats(message: Publish): boolean {
+        const { ids, marks } = this
+        const mark = markOf(message)
+        const at = ids.indexOf(message.packetId)
+        if (at >= 0) {
+            if (message.dup && at < this.earlier && marks[at] === mark) {
+                this.count++
+                return true
+            }
+            // The identifier is in use again.
+            this.forget(at)
+        } else if (ids.length >= MAX_REMEMBERED) this.forget(0)
+        ids.push(message.packetId)
+        marks.push(mark)
+        return false
+    }
+
+    private forget(at: number) {
+        const { ids, marks } = this
+        for (let i = at + 1; i < ids.length; ++i) {
+            ids[i - 1] = ids[i]
+            marks[i - 1] = marks[i]
+        }
+        ids.pop()
+        marks.pop()
+        if (at < this.earlier) this.earlier--
+    }
+}
+
+/** A number of 32 bits that tells messages apart. */
+function markOf({ topic, payload }: Publish): number {
+    const bytes = payload.length
+    const { length } = topic
+    let mark = mix(length, bytes)
+    const from = length - LOOK_BYTES
+    for (let i = from > 0 ? from : 0; i < length; ++i)
+        mark = mix(mark, topic.charCodeAt(i))
+    for (let i = 0; i < bytes && i < LOOK_BYTES; ++i)
+        mark = mix(mark, payload[i])
+    const tail = bytes - LOOK_BYTES
+    for (let i = tail > LOOK_BYTES ? tail : LOOK_BYTES; i < bytes; ++i)
+        mark = mix(mark, payload[i])
+    return mark
+}
+
+/** One step of FNV-1a. */
+function mix(mark: number, byte: number): number {
+    return Math.imul(mark ^ byte, 16777619)
+}
