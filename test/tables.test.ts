@@ -13,6 +13,7 @@ import { cases as config } from "./core/config.cases"
 import { cases as connection } from "./core/connection.cases"
 import { cases as fleetPolicy } from "./core/fleet-policy.cases"
 import { cases as int } from "./core/int.cases"
+import { cases as key } from "./core/key.cases"
 import { cases as line } from "./core/line.cases"
 import { cases as link } from "./core/link.cases"
 import { cases as random } from "./core/random.cases"
@@ -37,6 +38,7 @@ const PROGRAMS = {
         command,
         config,
         connection,
+        key,
         link,
         inFlight,
         outbox,

@@ -4,6 +4,7 @@ import assert from "node:assert/strict"
 import { describe, test } from "node:test"
 import type { Conn, Play } from "../../../host/lab/scripted-broker"
 import type { PacketOf } from "../../../host/lab/mqtt-wire"
+import { heapFloor } from "./bench"
 import { withApp, type AppBench, type AppSpec } from "./app"
 
 type Publish = PacketOf<"publish">
@@ -151,35 +152,33 @@ test("S9: ten messages a second for five minutes, broker down: bounded, drops co
         scene: ["publishAll", ["t"], 3000, undefined, 100],
         options: { qos1: {} },
     }
-    await withApp(
-        spec,
-        async ({ world, broker, device, prints, untilPrint }) => {
-            broker.down()
-            await world.run(300_000)
-            const before = device.heap().usedBytes
-            assert.ok(before < 30_000, `${before} B of heap`)
-            const dropped = prints("settled").length
-            assert.ok(dropped > 2900, `${dropped} dropped`)
-            for (const p of prints("settled"))
-                assert.equal(p.outcome, "dropped: outbox full")
-            assert.equal(device.last("drop").reason, "outbox full")
-            assert.equal(device.last("drop").topic, "t")
-            broker.up()
-            await untilPrint("settled", 3000, 120_000)
-            const sent = broker.sent("publish")
-            const numbers = sent.map(r => Number(r.packet.payload))
-            assert.deepEqual(
-                numbers.slice(0, 16),
-                numbers.slice(0, 16).map((_, i) => numbers[0] + i),
-            )
-            for (let i = 1; i < 16; ++i)
-                assert.ok(sent[i].atMs - sent[i - 1].atMs >= 19, "paced")
-            const acknowledged = prints("settled").filter(
-                p => p.outcome === "acknowledged",
-            )
-            assert.equal(acknowledged.length, numbers.length)
-        },
-    )
+    await withApp(spec, async bench => {
+        const { world, broker, device, prints, untilPrint } = bench
+        broker.down()
+        await world.run(300_000)
+        const { bytes } = await heapFloor(bench)
+        assert.ok(bytes < 20_000, `${bytes} B of heap`)
+        const dropped = prints("settled").length
+        assert.ok(dropped > 2800, `${dropped} dropped`)
+        for (const p of prints("settled"))
+            assert.equal(p.outcome, "dropped: outbox full")
+        assert.equal(device.last("drop").reason, "outbox full")
+        assert.equal(device.last("drop").topic, "t")
+        broker.up()
+        await untilPrint("settled", 3000, 120_000)
+        const sent = broker.sent("publish")
+        const numbers = sent.map(r => Number(r.packet.payload))
+        assert.deepEqual(
+            numbers.slice(0, 16),
+            numbers.slice(0, 16).map((_, i) => numbers[0] + i),
+        )
+        for (let i = 1; i < 16; ++i)
+            assert.ok(sent[i].atMs - sent[i - 1].atMs >= 19, "paced")
+        const acknowledged = prints("settled").filter(
+            p => p.outcome === "acknowledged",
+        )
+        assert.equal(acknowledged.length, numbers.length)
+    })
 })
 
 describe("outbox rules", () => {
