@@ -28,6 +28,12 @@ export { mqtt5, mqttAuto, type Mqtt5Options } from "./mqtt/v5-codec"
 export { serverMoves, type Server } from "./mqtt/servers"
 export { propertyOf, PropertyId, type Property } from "./mqtt/v5-properties"
 export { Dedup } from "./core/dedup"
+export { request, type Answer, type RequestOptions } from "./device/request"
+export {
+    fetchWithRetry,
+    type HttpAnswer,
+    type HttpOptions,
+} from "./device/http"
 export { newKey } from "./device/keys"
 export { RetryBudget } from "./core/retry-budget"
 export { defaultPolicy } from "./core/backoff"

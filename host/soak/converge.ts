@@ -134,6 +134,7 @@ async function settle(rig: Rig) {
             if (!part.isApp && watch.answers === answers)
                 fail("a ping has no answer")
             if (!part.isApp) return
+            watch.outbound.settledAll()
             for (const { topic, number } of numbers)
                 part.filters.forEach((filter, handler) => {
                     if (!filterMatches(filter, topic)) return

@@ -3,6 +3,7 @@ import { parseLine, type RetryLine } from "../../src/core/line"
 import type { Inbound } from "../lab/broker"
 import type { Part } from "./cast"
 import { DeliveryWatch, type Numbered } from "./delivery-watch"
+import { OutboundWatch } from "./outbound-watch"
 import type { Invariant, Report } from "./invariants"
 import { PolicyWatch } from "./policy-watch"
 import { UpkeepWatch } from "./upkeep-watch"
@@ -22,6 +23,7 @@ export class DeviceWatch {
     readonly policy: PolicyWatch
     readonly wires: WireWatch
     readonly delivery: DeliveryWatch
+    readonly outbound: OutboundWatch
     readonly upkeep: UpkeepWatch
     /** Between its boot line and its death. */
     isRunning = false
@@ -55,6 +57,7 @@ export class DeviceWatch {
             promises.pingMs,
             this.policy,
             report,
+            (this.outbound = new OutboundWatch(report)),
         )
         this.delivery = new DeliveryWatch(filters, report)
         this.upkeep = new UpkeepWatch(report)
@@ -63,7 +66,10 @@ export class DeviceWatch {
     /** A line of the world's log about this device: console, power, death. */
     event(atMs: number, what: string) {
         if (what.startsWith("# ")) return this.line(atMs, what)
-        if (what.startsWith("> ")) return this.delivery.heard(what)
+        if (what.startsWith("> ")) {
+            this.outbound.heard(what)
+            return this.delivery.heard(what)
+        }
         this.upkeep.event(atMs, what)
         if (!DEATHS.some(death => what.startsWith(death))) return
         this.isRunning = false
@@ -84,6 +90,7 @@ export class DeviceWatch {
             this.upkeep.started()
             this.upkeep.restarted(atMs)
             this.delivery.restarted()
+            this.outbound.restarted()
             this.draws = []
         }
         this.aheadMs = tMs - atMs
@@ -153,6 +160,8 @@ export class DeviceWatch {
     /** Something has reached the broker. */
     published(message: Inbound) {
         const { topic } = message
+        if (topic.startsWith(`once/${this.part.spec.id}/`))
+            this.outbound.published(message)
         if (topic === this.part.outbox) this.telemetry++
         if (topic !== `${this.part.inbox}/res`) return
         if (!message.payload.includes('"cmd":"ping"')) return

@@ -4,6 +4,7 @@
 import { WireReader, type Packet } from "../lab/mqtt-wire"
 import { SLACK_MS, type Report } from "./invariants"
 import { REOPEN_MS } from "./policy-bounds"
+import type { OutboundWatch } from "./outbound-watch"
 import type { PolicyWatch } from "./policy-watch"
 
 /** SUBSCRIBEs that a session sends at a time. */
@@ -56,6 +57,7 @@ export class WireWatch {
         private readonly pingMs: number,
         private readonly policy: PolicyWatch,
         private readonly report: Report,
+        private readonly outbound?: OutboundWatch,
     ) {}
 
     /** One thing that the network saw: `#7 dial tcp broker:1883`, `#7 >` with bytes. */
@@ -104,6 +106,7 @@ export class WireWatch {
             ),
         }
         this.wire = wire
+        this.outbound?.dialled()
         this.policy.dial(atMs)
     }
 
@@ -134,6 +137,7 @@ export class WireWatch {
         if (wire.left) this.report("DISCONNECT last", cmd)
         if (cmd === "disconnect") wire.left = true
         wire.answers.speak(wire.reader.version)
+        this.outbound?.sent(packet)
         if (packet.cmd !== "subscribe") return
         for (const { topic } of packet.subscriptions) {
             const times = (wire.asked.get(topic) ?? 0) + 1
@@ -145,6 +149,7 @@ export class WireWatch {
     }
 
     private answered(wire: Wire, packet: Packet) {
+        this.outbound?.received(packet)
         if (packet.cmd !== "suback") return
         const filter = wire.pending.get(packet.messageId!)
         if (filter === undefined || Number(packet.granted[0]) < REFUSED) return

@@ -9,8 +9,10 @@
 // | connecting      | the socket to open        | opened -> awaitingConnack                          |
 // | awaitingConnack | CONNACK                   | accepted -> connected                              |
 // | connected       | nothing                   | any failure -> holdOff                             |
-// | disconnecting   | DISCONNECT to leave       | due or closed -> halted                            |
+// | disconnecting   | DISCONNECT to leave       | due or closed -> halted, or parked                 |
+// | parked          | the socket, lent out      | unpark -> holdOff (a first wait, or none)          |
 //
+// While the socket is lent out (park until unpark), what would begin an attempt enters parked.
 // From everywhere: stop -> halted (through disconnecting when connected), link down -> noLink.
 // A failure in connecting or awaitingConnack -> holdOff, or halted when the verdict or the
 // attempt limit says so. A start while disconnecting is kept for later, and a retry now during an
@@ -38,6 +40,7 @@ export type State =
     | { name: "awaitingConnack"; sinceMs: number; dueMs: number }
     | { name: "connected"; sinceMs: number }
     | { name: "disconnecting"; dueMs: number }
+    | { name: "parked" }
 
 /** The effects of a connection. Each does its work at once and does not call back. */
 export interface Port {
@@ -88,6 +91,8 @@ export class Connection {
     reviewer: Reviewer | undefined = undefined
     /** A start that came while disconnecting. */
     startAgain = false
+    /** The socket is lent out, or will be once DISCONNECT has left. */
+    lent = false
 
     constructor(
         readonly endpoint: Endpoint,
@@ -138,6 +143,35 @@ export class Connection {
                 this.halt("stopped")
                 return true
         }
+    }
+
+    /** Lends the socket out: says goodbye first. It is free once the state is parked, halted or noLink. */
+    park(nowMs: number) {
+        this.lent = true
+        switch (this.state.name) {
+            case "connected":
+                this.enter({ name: "disconnecting", dueMs: nowMs + LINGER_MS })
+                this.port.disconnect()
+                this.startAgain = true
+                return
+            case "disconnecting":
+            case "halted":
+            case "noLink":
+            case "parked":
+                return
+            default:
+                this.close(nowMs)
+                this.giveAway()
+        }
+    }
+
+    /** The socket is back, and closed. `urgent`: connects at once, else after a first wait, as ever. */
+    unpark(urgent: boolean, nowMs: number) {
+        this.lent = false
+        if (this.state.name !== "parked") return
+        this.closedMs = nowMs
+        if (urgent) this.hold(0, "retry", "none", "socket is back", nowMs)
+        else this.begin("socket is back", nowMs)
     }
 
     linkUp(nowMs: number): boolean {
@@ -286,6 +320,7 @@ export class Connection {
 
     /** The first wait of an outage that no failure of ours began. */
     private begin(reason: string, nowMs: number) {
+        if (this.lent) return this.giveAway()
         this.hold(this.backoff.begin(), "retry", "none", reason, nowMs)
     }
 
@@ -328,16 +363,23 @@ export class Connection {
 
     private close(nowMs: number) {
         const name = this.state.name
-        if (name === "holdOff" || name === "noLink") return
+        if (name === "holdOff" || name === "noLink" || name === "parked") return
         this.port.close()
         this.closedMs = nowMs
     }
 
     private stopped(nowMs: number) {
-        this.halt("stopped")
-        if (!this.startAgain) return
+        const again = this.startAgain
         this.startAgain = false
+        if (again && this.lent) return this.giveAway()
+        this.halt("stopped")
+        if (!again) return
         this.start(nowMs)
+    }
+
+    private giveAway() {
+        this.port.log({ ev: "halt", reason: "the socket is lent out" })
+        this.enter({ name: "parked" })
     }
 
     private halt(reason: string) {

@@ -59,6 +59,8 @@ export interface PublishOptions {
     retain?: boolean
     /** 0 (default), or 1 in a program that gives `startMqtt` the option `qos1`. */
     qos?: 0 | 1
+    /** Encoded properties of MQTT 5, without their length; left out where 3.1.1 is spoken. */
+    properties?: Buffer
     /**
      * With QoS 1: called once with what became of an accepted message: "acknowledged" (the broker has it)
      * or "dropped: why" (the outbox was full; the broker closed on it each time).
@@ -226,11 +228,7 @@ export class Client implements Port, SessionPort {
         this.handlers = new Handlers(this.counters)
         const self = this
         socketClose() // what a crash left open
-        socketListen((event, arg) => {
-            self.answered(event)
-            if (event === "data") self.chunk(arg as Buffer)
-            else self.socketEvent(event, arg + "")
-        })
+        this.listen()
         const run = async () => {
             self.fiber = ds.Fiber.self()
             while (true) await self.turn()
@@ -241,10 +239,20 @@ export class Client implements Port, SessionPort {
         this.start()
     }
 
+    /** Takes the socket's events. */
+    listen() {
+        const self = this
+        socketListen((event, arg) => {
+            self.answered(event)
+            if (event === "data") self.chunk(arg as Buffer)
+            else self.socketEvent(event, arg + "")
+        })
+    }
+
     // ---- the supervisor ----
 
     /** Has something done by the supervisor. */
-    private post(post: Post) {
+    post(post: Post) {
         this.mailbox.push(post)
         this.wake()
     }
@@ -420,14 +428,18 @@ export class Client implements Port, SessionPort {
         return this.connection.state.name === "halted" && !this.wantsStart
     }
 
-    private publishNow(packet: Buffer, nowMs: number): Outcome {
+    private publishNow(
+        packet: Buffer,
+        nowMs: number,
+        properties: Buffer,
+    ): Outcome {
         if (this.isStopped()) return "refused: stopped"
         if (this.session.up && this.outbox.entries() === 0)
-            if (this.session.send(packet, nowMs) === 0) {
+            if (this.session.send(packet, nowMs, properties) === 0) {
                 this.counters.published++
                 return "sent"
             }
-        const entry = { packet }
+        const entry: Entry = { packet, properties }
         const dropped = this.outbox.push(entry)
         if (dropped === undefined) return "queued"
         const count = dropped.length
@@ -442,7 +454,8 @@ export class Client implements Port, SessionPort {
             if (entry === undefined) return
             // Not what has come since: an application faster than that would never be up to date again.
             this.pace(nowMs)
-            if (this.session.send(entry.packet, nowMs) !== 0) return
+            const { packet, properties } = entry
+            if (this.session.send(packet, nowMs, properties) !== 0) return
             this.outbox.shift()
             this.counters.published++
         }
@@ -667,10 +680,12 @@ export class Client implements Port, SessionPort {
             this.goodTopic = topic
         }
         let retain = false
+        let properties: Buffer = undefined
         if (options !== undefined) {
             if (typeof options !== "object" || !options)
                 return "refused: options is no object"
             retain = !!options.retain
+            properties = options.properties
             if (options.qos) {
                 if (this.qos1)
                     return await this.qos1.publish(topic, payload, options)
@@ -693,7 +708,7 @@ export class Client implements Port, SessionPort {
             await ds.sleep(1)
             nowMs = ds.millis()
         }
-        return this.publishNow(packet, nowMs)
+        return this.publishNow(packet, nowMs, properties)
     }
 
     /**
@@ -782,7 +797,7 @@ export class Client implements Port, SessionPort {
         this.debugMs = forMs > 0 ? ds.millis() + forMs : 0
     }
 
-    /** The connection's state by name: halted, noLink, holdOff, connecting, awaitingConnack, connected or disconnecting. */
+    /** The connection's state by name: halted, noLink, holdOff, connecting, awaitingConnack, connected, disconnecting, or parked while the socket is lent out. */
     state(): string {
         return this.connection.state.name
     }

@@ -20,6 +20,7 @@ interface Call {
     owner: Owner
 }
 
+/** @devsWhenUsed */
 export class Handlers {
     private calls: Call[] = []
     private bytes = 0
@@ -65,6 +66,11 @@ export class Handlers {
     /** No room for another message. */
     full(): boolean {
         return this.calls.length >= MAX_CALLS || this.bytes >= MAX_BYTES
+    }
+
+    /** Whether a fiber is the one that runs handlers. */
+    isOwn(fiber: ds.Fiber): boolean {
+        return this.fiber === fiber
     }
 
     private async turn() {

@@ -94,7 +94,7 @@ class Qos1 extends InFlight implements Qos1Port {
             await ds.sleep(1)
         }
         if (this.client.isStopped()) return "refused: stopped"
-        return this.accept(flightOf(packet, settled))
+        return this.accept(flightOf(packet, settled, options.properties))
     }
 
     private accept(flight: Flight): Outcome {

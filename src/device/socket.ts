@@ -54,6 +54,17 @@ export function socketClose() {
     } catch (e) {}
 }
 
+/**
+ * Closes the socket and tells whoever listens that it is over. The fibers of @devicescript/net wait for ever otherwise; to
+ * terminate one is a panic as soon as its emitter resumes it.
+ */
+export function socketGiveUp() {
+    socketClose()
+    try {
+        natives._socketOnEvent("error", "given up")
+    } catch (e) {}
+}
+
 function message(e: unknown): string {
     const text = (e as Error)?.message
     return text ? text : "unknown error"

@@ -181,6 +181,20 @@ export function publishPacket(
     return packet
 }
 
+/**
+ * The properties of a request, for `Session.send`: response topic and correlation data (MQTT 5, 3.3.2.3.5 and 3.3.2.3.6).
+ * Throws RangeError above 65,535 bytes each.
+ */
+export function requestProperties(responseTopic: string, key: string): Buffer {
+    const topicBytes = textBytes("response topic", responseTopic, 1)
+    const properties = Buffer.alloc(2 + topicBytes + textBytes("key", key, 1))
+    properties[0] = 8
+    const at = putField(properties, 1, responseTopic)
+    properties[at] = 9
+    putField(properties, at + 1, key)
+    return properties
+}
+
 /** Sets DUP in a QoS 1 packet made by `publishPacket`, for a resend without encoding anew [MQTT-3.3.1-1]. */
 export function markDup(packet: Buffer) {
     packet[0] |= 0x08

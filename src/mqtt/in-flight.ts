@@ -40,8 +40,12 @@ export interface Flight extends Entry {
 }
 
 /** A message to accept: a packet made by `publishPacket` with QoS 1 and any identifier. */
-export function flightOf(packet: Buffer, settled?: Settled): Flight {
-    return { packet, settled, packetId: 0, sentMs: -1, tries: 0 }
+export function flightOf(
+    packet: Buffer,
+    settled?: Settled,
+    properties?: Buffer,
+): Flight {
+    return { packet, properties, settled, packetId: 0, sentMs: -1, tries: 0 }
 }
 
 /** Told "acknowledged", or "dropped: why". */
@@ -116,7 +120,7 @@ export class InFlight implements Reliable {
         const f = this.next(nowMs, session.codec.receiveMaximum)
         if (f === undefined) return false
         if (f.packetId === 0) this.name(f, session.freePacketId())
-        if (session.send(f.packet, nowMs) !== 0) return false
+        if (session.send(f.packet, nowMs, f.properties) !== 0) return false
         this.written(nowMs)
         return true
     }

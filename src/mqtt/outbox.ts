@@ -6,6 +6,8 @@ import { topicOf } from "./encode"
 /** A packet that waits. */
 export interface Entry {
     packet: Buffer
+    /** Of a PUBLISH, for MQTT 5; see `Session.send`. */
+    properties?: Buffer
 }
 
 /**

@@ -17,6 +17,7 @@ import {
 } from "../../src/index"
 import { badArguments } from "./api-bad"
 import { badQos, publishAll } from "./api-qos1"
+import { requests } from "./api-request"
 import { longSession } from "./api-long"
 import { optionRows } from "./api-options"
 import { randomApp } from "./api-random"
@@ -314,6 +315,9 @@ switch (name) {
     case "publishAll":
         if (c) await settled(c)
         await publishAll(client, a, b, d ? d : 0, say)
+        break
+    case "requests":
+        await requests(client, a, b, say)
         break
     case "badQos":
         await badQos(client, say)

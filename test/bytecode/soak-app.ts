@@ -2,13 +2,26 @@
 // one that throws, one that blocks, and telemetry. host/soak/delivery-watch.ts reads what it prints.
 import * as ds from "@devicescript/core"
 import { log } from "../../src/device/log"
-import { messageText, startMqtt, VERSION, type Message } from "../../src/index"
+import {
+    dropNewest,
+    messageText,
+    newKey,
+    qos1,
+    startMqtt,
+    VERSION,
+    type Message,
+} from "../../src/index"
 
 const id = ds.deviceIdentifier("self")
 const upMs = ds.millis()
 log({ ev: "boot", id, version: VERSION, cause: "soak", upMs })
 
-const client = startMqtt({ host: "broker", keepAliveSeconds: 30 })
+const client = startMqtt({
+    host: "broker",
+    keepAliveSeconds: 30,
+    // What was accepted stays, so that all of it has to arrive.
+    qos1: qos1({ overflow: dropNewest }),
+})
 const base = "soak/" + id
 
 function print(handler: number, message: Message) {
@@ -44,8 +57,21 @@ listen(base + "/block", 0, async m => {
 })
 listen("other/+/x", 1, m => print(5, m))
 
+/** Publishes with QoS 1, and says what it is told; host/soak/outbound-watch.ts reads it. */
+async function tell(topic: string, number: number) {
+    const settled = (outcome: string) => {
+        console.log(`fx ${number} ${outcome}`)
+    }
+    const text = `${newKey()} ${number}`
+    const is = await client.publish(topic, text, { qos: 1, settled })
+    if (is === "accepted") console.log(`tx ${number}`)
+}
+
 let n = 0
 while (true) {
     await client.publish("up/" + id, `{"n":${++n}}`)
+    // Two at once, so that there is something in flight when there is trouble.
+    await tell("once/" + id + "/a", n + n)
+    await tell("once/" + id + "/b", n + n + 1)
     await ds.sleep(10000)
 }
