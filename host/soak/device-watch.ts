@@ -60,7 +60,7 @@ export class DeviceWatch {
             (this.outbound = new OutboundWatch(report)),
         )
         this.delivery = new DeliveryWatch(filters, report)
-        this.upkeep = new UpkeepWatch(report)
+        this.upkeep = new UpkeepWatch(report, part.isApp)
     }
 
     /** A line of the world's log about this device: console, power, death. */

@@ -9,6 +9,8 @@ const MAX_FIBERS = 16
 
 /** Bytes that the lowest of an hour's looks may lie above the lowest of the first. */
 const MAX_GROWTH_BYTES = 6000
+/** Full outboxes of QoS 1 come on top: 16 messages, with what their callers hold, are 6 kB (measured). */
+const QOS1_BYTES = 8000
 const WINDOW_MS = 1_800_000
 /** Looks needed to judge a window. */
 const MIN_LOOKS = 20
@@ -47,7 +49,11 @@ export class UpkeepWatch {
     private looks = 0
     private windows = 0
 
-    constructor(private readonly report: Report) {}
+    /** @param usesQos1 the program publishes with QoS 1 */
+    constructor(
+        private readonly report: Report,
+        private readonly usesQos1 = false,
+    ) {}
 
     /** The soak kills the program; it dies once, or once more at its next start. */
     mayPanic() {
@@ -125,7 +131,7 @@ export class UpkeepWatch {
             return
         if (this.windows++ === 0) this.firstLowBytes = this.windowLowBytes
         const grown = this.windowLowBytes - this.firstLowBytes
-        if (grown > MAX_GROWTH_BYTES)
+        if (grown > MAX_GROWTH_BYTES + (this.usesQos1 ? QOS1_BYTES : 0))
             this.report(
                 "heap",
                 `${this.windowLowBytes} B at best, ${this.firstLowBytes} B at first`,
