@@ -434,6 +434,8 @@ export class Client implements Port, SessionPort {
         properties: Buffer,
     ): Outcome {
         if (this.isStopped()) return "refused: stopped"
+        const fault = this.refusal(packet, properties)
+        if (fault !== undefined) return "refused: " + fault
         if (this.session.up && this.outbox.entries() === 0)
             if (this.session.send(packet, nowMs, properties) === 0) {
                 this.counters.published++
@@ -455,10 +457,22 @@ export class Client implements Port, SessionPort {
             // Not what has come since: an application faster than that would never be up to date again.
             this.pace(nowMs)
             const { packet, properties } = entry
+            const fault = this.refusal(packet, properties)
+            if (fault !== undefined) {
+                this.outbox.shift()
+                this.dropped("outbox", undefined, packet.length, fault, 1)
+                continue
+            }
             if (this.session.send(packet, nowMs, properties) !== 0) return
             this.outbox.shift()
             this.counters.published++
         }
+    }
+
+    /** Why the broker would not take a message, as far as it has said. */
+    private refusal(packet: Buffer, properties: Buffer): string | undefined {
+        const { codec } = this.session
+        return codec.refuses && codec.refuses(packet, properties)
     }
 
     /** Before a message leaves that has waited: when the next may, if it waited through the outage. */

@@ -132,6 +132,10 @@ class Qos1 extends InFlight implements Qos1Port {
         this.lose(flight, "broker: " + reason)
     }
 
+    override refused(flight: Flight, fault: string) {
+        this.lose(flight, fault)
+    }
+
     /** A message that has left the window without having arrived. */
     private lose(flight: Flight, reason: string) {
         const { packet } = flight

@@ -35,6 +35,8 @@ export interface Codec extends Reviewer {
     maximumQos?: number
     /** The largest packet the broker takes, where it has said so. */
     maximumPacketBytes?: number
+    /** Why the broker would not take a PUBLISH, in words, as far as it has said; undefined: it would. */
+    refuses?(packet: Buffer, properties?: Buffer): string | undefined
     /** Takes note of a packet, before the session does; what it returns is sent at once. */
     heard?(packet: Packet, nowMs: number): Buffer | undefined
     /** What a code that is not 0 means: in CONNACK or, `inDisconnect`, in the broker's DISCONNECT. */

@@ -92,6 +92,9 @@ export class InFlight implements Reliable {
      */
     acknowledged(_flight: Flight, _code: number) {}
 
+    /** A message has left unsent: the broker said that it would not take it. */
+    refused(_flight: Flight, _fault: string) {}
+
     // ---- what the session says ----
 
     /** The session is to be kept: what the broker knows of it is what DUP is for. */
@@ -117,7 +120,14 @@ export class InFlight implements Reliable {
 
     /** Sends the message whose turn it is; false when there is none, or the socket did not take it. */
     send(session: Session, nowMs: number): boolean {
-        const f = this.next(nowMs, session.codec.receiveMaximum)
+        const { codec } = session
+        let f = this.next(nowMs, codec.receiveMaximum)
+        while (f !== undefined && codec.refuses) {
+            const fault = codec.refuses(f.packet, f.properties)
+            if (fault === undefined) break
+            this.refused(this.take(this.sent), fault)
+            f = this.next(nowMs, codec.receiveMaximum)
+        }
         if (f === undefined) return false
         if (f.packetId === 0) this.name(f, session.freePacketId())
         if (session.send(f.packet, nowMs, f.properties) !== 0) return false

@@ -253,6 +253,20 @@ export class Codec5 implements Codec {
         return made
     }
 
+    refuses(packet: Buffer, properties?: Buffer): string | undefined {
+        if (this.level === 4) return undefined
+        const { maximumPacketBytes } = this
+        // [MQTT-3.2.2-11], [MQTT-3.2.2-15]
+        if (this.maximumQos === 0 && packet[0] & 6)
+            return "the broker takes no QoS 1"
+        if (
+            maximumPacketBytes !== undefined &&
+            wire5(packet, properties).length > maximumPacketBytes
+        )
+            return "larger than the broker takes"
+        return undefined
+    }
+
     heard(packet: Packet, nowMs: number): Buffer | undefined {
         if (packet.type === "connack") {
             this.acceptedMs = nowMs

@@ -9,6 +9,7 @@ import {
     dropOldest,
     latestPerTopic,
     messageText,
+    mqtt5,
     qos1,
     startMqtt,
     type Client,
@@ -264,6 +265,7 @@ if (options.qos1) {
     if (overflow) options.qos1.overflow = overflowOf(overflow)
     options.qos1 = qos1(options.qos1)
 }
+if (options.codec === "mqtt5") options.codec = mqtt5()
 const client: Client = startMqtt(options)
 const [name, a, b, c, d] = scene
 switch (name) {

@@ -3,8 +3,9 @@
 import assert from "node:assert/strict"
 import { describe, test } from "node:test"
 import * as plays from "../../../host/lab/plays"
-import type { Play } from "../../../host/lab/scripted-broker"
+import type { Conn, Play } from "../../../host/lab/scripted-broker"
 import { World } from "../../../host/lab/world"
+import { withApp, type AppBench } from "./app"
 import { onBench, untilSaid, type Bench, type BenchSpec } from "./bench"
 
 const MINUTE_MS = 60_000
@@ -212,6 +213,97 @@ describe("what the broker says in MQTT 5", () => {
             const [bye] = broker.conns[0].sent("disconnect")
             assert.equal(bye.packet.reasonCode, 0x82)
         }))
+})
+
+describe("what the broker takes of QoS 1", () => {
+    /** Five messages to a broker that says this in CONNACK, and what became of them. */
+    function publishing(
+        connack: Parameters<Conn["connack5"]>[0],
+        play: Play,
+        run: (bench: AppBench) => Promise<void>,
+    ) {
+        return withApp(
+            {
+                scene: ["publishAll", ["t"], 5, 0],
+                options: { codec: "mqtt5", qos1: { inFlight: 4 } },
+            },
+            async bench => {
+                bench.broker.always({
+                    connect: c => c.connack5(connack),
+                    ...play,
+                })
+                await run(bench)
+            },
+        )
+    }
+
+    test("Receive Maximum 1: the next leaves after the PUBACK, and SUBSCRIBE doesn't wait", async () => {
+        let out = 0
+        let most = 0
+        const slow: Play = {
+            publish(c, p) {
+                most = Math.max(most, ++out)
+                c.after(700, () => {
+                    --out
+                    c.puback(p)
+                })
+            },
+        }
+        await publishing({ receiveMaximum: 1 }, slow, async bench => {
+            await bench.untilPrint("settled", 5, MINUTE_MS)
+            assert.equal(most, 1)
+            const sent = bench.broker.sent("publish").map(r => r.atMs)
+            assert.equal(sent.length, 5)
+            for (let i = 1; i < 5; ++i) assert.ok(sent[i] - sent[i - 1] >= 700)
+            for (const p of bench.prints("settled"))
+                assert.equal(p.outcome, "acknowledged")
+        })
+    })
+
+    test("without it four are on their way at once", async () => {
+        const slow: Play = {
+            publish: (c, p) => c.after(700, () => c.puback(p)),
+        }
+        await publishing({}, slow, async bench => {
+            await bench.untilPrint("settled", 5, MINUTE_MS)
+            const sent = bench.broker.sent("publish").map(r => r.atMs)
+            assert.ok(sent[3] - sent[0] < 700, `${sent}`)
+        })
+    })
+
+    test("Maximum QoS 0 and a Maximum Packet Size: set aside, with the reason", async () => {
+        for (const [connack, outcome] of [
+            [{ maximumQoS: 0 }, "dropped: the broker takes no QoS 1"],
+            [{ maximumPacketSize: 5 }, "dropped: larger than the broker takes"],
+        ] as const)
+            await publishing(connack, {}, async bench => {
+                await bench.untilPrint("settled", 5, MINUTE_MS)
+                await bench.world.run(MINUTE_MS)
+                assert.equal(bench.broker.sent("publish").length, 0)
+                for (const p of bench.prints("settled"))
+                    assert.equal(p.outcome, outcome)
+                assert.equal(bench.broker.conns.length, 1)
+            })
+    })
+
+    test("PUBACK with a refusal is the end of a message, not of the connection", async () => {
+        const full: Play = {
+            publish: (c, p) =>
+                c.send({
+                    cmd: "puback",
+                    messageId: p.messageId,
+                    reasonCode: 0x97,
+                }),
+        }
+        await publishing({}, full, async bench => {
+            await bench.untilPrint("settled", 5, MINUTE_MS)
+            await bench.world.run(MINUTE_MS)
+            for (const p of bench.prints("settled"))
+                assert.equal(p.outcome, "dropped: broker: quota exceeded")
+            assert.equal(bench.broker.conns.length, 1)
+            assert.equal(bench.broker.sent("publish").length, 5)
+        })
+    })
 })
 
 describe("where a broker may send the device", () => {
