@@ -416,6 +416,16 @@ function refusedWith(code: number, lane: Lane, reason: string, delays: string) {
 const SLOW =
     "300000 600000 1200000 2400000 2400000 2400000 2400000 2400000 2400000 2400000"
 
+/** A world whose connection is up. */
+function connectedWorld(): World {
+    const w = new World()
+    w.give({ on: "start" })
+    w.runToDial()
+    w.open()
+    w.give({ on: "accepted", sessionPresent: false })
+    return w
+}
+
 export function cases(): Case[] {
     return [
         // start, stop, linkUp, linkDown, opened, socket, accepted, broken, retryNow, early, tick
@@ -954,6 +964,64 @@ export function cases(): Case[] {
                 other.runToDial()
                 other.open()
                 equal(other.connection.dueMs() - other.nowMs, 30000, "refused")
+            },
+        },
+        {
+            name: "the socket lent out while connected: goodbye, parked, back without a ramp; urgent, at once",
+            run: () => {
+                const w = connectedWorld()
+                const c = w.connection
+                c.park(w.nowMs)
+                equal(c.state.name, "disconnecting", "says goodbye")
+                w.runTo(c.dueMs())
+                equal(c.state.name, "parked", "then")
+                equal(w.isOpen, false, "the socket is free")
+                equal(c.dueMs(), -1, "no time of its own")
+                c.unpark(false, w.nowMs)
+                equal(w.lastLine.delayMs, 1000, "a first wait")
+                w.runToDial()
+                w.give(error())
+                c.park(w.nowMs)
+                equal(c.state.name, "parked", "from a hold-off, at once")
+                c.unpark(true, w.nowMs)
+                equal(w.lastLine.delayMs, 100, "the socket's own pause")
+            },
+        },
+        {
+            name: "while the socket is lent out nothing dials: not start, not the link, not retry now",
+            run: () => {
+                const w = connectedWorld()
+                const c = w.connection
+                c.park(w.nowMs)
+                w.runTo(c.dueMs())
+                const dials = w.dials.length
+                w.give({ on: "retryNow" })
+                w.give({ on: "linkDown" })
+                equal(c.state.name, "noLink", "without a network")
+                w.give({ on: "linkUp" })
+                equal(c.state.name, "parked", "with one")
+                w.give({ on: "stop" })
+                equal(c.state.name, "halted", "stopped")
+                w.give({ on: "start" })
+                equal(c.state.name, "parked", "started")
+                w.runTo(w.nowMs + 600000)
+                equal(w.dials.length, dials, "dials")
+                c.unpark(false, w.nowMs)
+                w.runToDial()
+                equal(w.dials.length, dials + 1, "and then")
+            },
+        },
+        {
+            name: "stopped while it says goodbye for a loan: halted, and the loan's end changes nothing",
+            run: () => {
+                const w = connectedWorld()
+                const c = w.connection
+                c.park(w.nowMs)
+                w.give({ on: "stop" })
+                w.runTo(c.dueMs())
+                equal(c.state.name, "halted", "stopped")
+                c.unpark(true, w.nowMs)
+                equal(c.state.name, "halted", "still")
             },
         },
     ]
