@@ -26,7 +26,13 @@ export type { Announcement } from "./mqtt/session"
 export { mqtt311, type Codec, type MakeCodec } from "./mqtt/codec"
 export { mqtt5, mqttAuto, type Mqtt5Options } from "./mqtt/v5-codec"
 export { serverMoves, type Server } from "./mqtt/servers"
-export { propertyOf, PropertyId, type Property } from "./mqtt/v5-properties"
+export {
+    encodeProperties,
+    Owner,
+    propertyOf,
+    PropertyId,
+    type Property,
+} from "./mqtt/v5-properties"
 export { Dedup } from "./core/dedup"
 export { request, type Answer, type RequestOptions } from "./device/request"
 export {

@@ -185,15 +185,6 @@ export class Client {
 
     private connect(p: PacketOf<"connect">) {
         this.version = p.protocolVersion === 5 ? 5 : 4
-        if (this.version === 5 && this.broker.options.only311) {
-            this.version = 4
-            this.send({
-                cmd: "connack",
-                returnCode: 1,
-                sessionPresent: false,
-            })
-            return this.drop("fin")
-        }
         const code = this.judge(p)
         if (code) {
             this.send({

@@ -12,8 +12,6 @@ import type { Ending } from "./wire"
 export interface BrokerOptions {
     /** Password by user name; default: everybody may connect. */
     users?: Record<string, string>
-    /** It has no MQTT 5. */
-    only311?: boolean
 }
 
 /** A client did what the standard forbids. */

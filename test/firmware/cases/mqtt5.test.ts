@@ -143,8 +143,8 @@ describe("what the broker says in MQTT 5", () => {
             assert.equal(lane, "overload")
             assert.equal(evidence, "busy")
             assert.ok(proven)
-            assert.match(reason, /^server busy: back at "noon"\?x+$/)
-            assert.ok(JSON.stringify(reason).length <= 42, reason)
+            assert.match(reason, /^server busy: back/)
+            assert.match(reason, /^[ -~]{1,40}$/)
         }))
 
     for (const [code, lane, reason] of [
