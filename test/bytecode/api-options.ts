@@ -40,6 +40,7 @@ export function optionRows(name: string): OptionRow[] {
             capMs: 60000,
             overloadCapMs: 3600000,
             spreadMs: 0,
+            fastFirst: false,
             jitter: "proportional",
             connackMs: 10000,
             connackOverloadMs: 30000,
@@ -130,6 +131,9 @@ export function optionRows(name: string): OptionRow[] {
         case "codec":
             add({ codec: 5 }, "codec is 5: must be a function")
             break
+        case "fastFirst":
+            add(policy(1), "fastFirst 1 is not one of true, false")
+            break
         case "jitter":
             add(policy("fair"), "jitter fair is not one of proportional")
             break
@@ -162,6 +166,7 @@ export const OPTION_NAMES = [
     "capMs",
     "overloadCapMs",
     "spreadMs",
+    "fastFirst",
     "jitter",
     "connackMs",
     "connackOverloadMs",
