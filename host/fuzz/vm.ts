@@ -1,4 +1,4 @@
-// Streams through the whole firmware in the VM: each connection gets CONNACK and then one stream. The
+// Streams through the firmware's client in the VM: each connection gets CONNACK and then one stream. The
 // program must not die, must let go of a broken connection and dial again, and its heap must not grow.
 import type { LabDevice } from "../lab/device"
 import type { Conn } from "../lab/scripted-broker"
@@ -8,24 +8,16 @@ import { chunksOf, streamOf, type Stream } from "./streams"
 
 const DEVICES = 8
 
-/** It dials again as soon as it can, whatever it was given. */
-const SETTINGS = {
-    MQTT_HOST: "broker",
-    RETRY_MIN: 1,
-    RETRY_CAP: 100,
-    OVERLOAD_CAP: 100,
-    STABLE: 0,
-    KEEP_ALIVE: 0,
-    TELEMETRY: 3600,
-}
+/** The firmware's client and commands, with short waits. */
+const PROGRAM = "test/bytecode/fuzz-app.ts"
 
 /** After a stream, what the device still has of it must be handled by then. */
 const REST_MS = 60
 
-/** Without a new connection for this long a device hangs: the slow lane's first wait, and an attempt. */
+/** Without a new connection for this long a device hangs: the slow lane's first wait of any program, and an attempt. */
 const HANG_MS = 700_000
 
-const STEP_MS = 20_000
+const STEP_MS = 5_000
 
 /** Growth of the lowest heap seen, between the first and the last looks. */
 const MAX_GROWTH_BYTES = 6000
@@ -58,7 +50,7 @@ export function topicsOf(id: string): string[] {
 /**
  * Runs the streams `from` .. `from + count - 1`; the first find ends it.
  * @param make instead of the seed's streams
- * @param program instead of the firmware
+ * @param program instead of PROGRAM
  */
 export async function fuzzVm(
     seed: number,
@@ -67,7 +59,7 @@ export async function fuzzVm(
     progress: (done: number) => void = () => {},
     make: (index: number, id: string) => Stream = (i, id) =>
         streamOf(seed, i, topicsOf(id)),
-    program = "src/main.ts",
+    program = PROGRAM,
 ): Promise<{ done: number; find?: Find; virtualSeconds: number }> {
     const world = new World({ seed, keepLog: 100 })
     const broker = world.scripted()
@@ -93,7 +85,7 @@ export async function fuzzVm(
         },
     })
     for (let i = 0; i < DEVICES; ++i) {
-        const device = await world.device({ settings: SETTINGS, program })
+        const device = await world.device({ program })
         tracks.set(device.name, { device, given: [], lastMs: 0, looks: [] })
         device.powerOn()
     }
