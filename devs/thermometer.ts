@@ -24,5 +24,5 @@ sensor.reading.subscribe(async degrees => {
     reported = degrees
     reportedMs = nowMs
     const tenths = Math.round(degrees * 10)
-    await mqtt.publish(TOPIC, `${tenths / 10}`, true)
+    await mqtt.publish(TOPIC, `${tenths / 10}`, { retain: true })
 })

@@ -23,7 +23,7 @@ const mqtt = startMqtt({ host: "broker" })
 await mqtt.subscribe("lamp/set", async message => {
     const state = messageText(message)
     console.log("lamp is " + state)
-    await mqtt.publish("lamp/state", state, true)
+    await mqtt.publish("lamp/state", state, { retain: true })
 })
 `
 
