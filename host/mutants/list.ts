@@ -92,7 +92,7 @@ export const MUTANTS: Mutant[] = [
     {
         name: "parser state is kept across connections",
         file: "src/mqtt/session.ts",
-        from: "        this.parser.reset()\n",
+        from: "        this.codec.parser.reset()\n",
         to: "",
     },
     {
@@ -110,8 +110,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "what we send counts as a sign of life",
         file: "src/mqtt/session.ts",
-        from: "        this.lastOutMs = nowMs\n",
-        to: "        this.lastOutMs = nowMs\n        this.pingedMs = -1\n",
+        from: "        const codec = this.codec\n        this.lastOutMs = nowMs\n",
+        to: "        const codec = this.codec\n        this.lastOutMs = nowMs\n        this.pingedMs = -1\n",
     },
     {
         name: "subscriptions are not made again after a reconnect",
@@ -134,8 +134,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "the outbox has no limit",
         file: "src/mqtt/outbox.ts",
-        from: "this.packets.length >= this.maxEntries ||",
-        to: "this.maxEntries < 0 &&",
+        from: "entries >= this.maxEntries || (entries > 0 && bytes > this.maxBytes)",
+        to: "entries < 0 && bytes < 0",
     },
     {
         name: "a socket left open by a crash stays open",
@@ -146,8 +146,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "a write that the socket refused is forgotten",
         file: "src/device/client.ts",
-        from: "if (code !== 0) this.nativeFailed(`socket write returned ${code}`)",
-        to: "",
+        from: '            this.socketFailed("native", `socket write returned ${code}`)',
+        to: '            this.debug("failed", code, 0)',
     },
     {
         name: "the supervisor never lets the others run",
@@ -166,5 +166,41 @@ export const MUTANTS: Mutant[] = [
         file: "src/core/connection.ts",
         from: "logLost(verdict: Verdict, flap: boolean, nowMs: number) {\n",
         to: "logLost(verdict: Verdict, flap: boolean, nowMs: number) {\n        if (nowMs >= 0) return\n",
+    },
+    {
+        name: "the restart limit never holds a burst",
+        file: "src/core/restart.ts",
+        from: 'return "restart burst"',
+        to: 'return ""',
+    },
+    {
+        name: "the reason of a reboot is not written before it",
+        file: "src/core/restart.ts",
+        from: "    r.intent = intent\n",
+        to: "",
+    },
+    {
+        name: "an older fleet policy replaces a newer one",
+        file: "src/core/fleet-policy.ts",
+        from: "!now || policy.issue > now.issue || policy.issue === MAX_ISSUE",
+        to: "policy.issue > 0",
+    },
+    {
+        name: "a QoS 1 message is sent again without DUP",
+        file: "src/mqtt/in-flight.ts",
+        from: "if (this.known && f.sentMs >= 0) markDup(f.packet)",
+        to: "",
+    },
+    {
+        name: "an identifier in flight is used again",
+        file: "src/mqtt/in-flight.ts",
+        from: "return this.find(packetId, this.flying.length) >= 0",
+        to: "return packetId < 0",
+    },
+    {
+        name: "two devices with one client id throw each other out for ever",
+        file: "src/mqtt/rivals.ts",
+        from: "if (this.young >= SLOW_AFTER) return slow(reason)",
+        to: "",
     },
 ]
