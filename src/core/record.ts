@@ -1,13 +1,13 @@
 // The restart limit's memory: one small record, and its text for one settings key. Pure.
 //
-// The text is a JSON list of whole numbers, at most 200 bytes (152 in fact): larger values abort the runtime.
+// The text is a JSON list of whole numbers, at most 200 bytes (159 in fact): larger values abort the runtime.
 //
-//   [version, build, up, trips, state, left, intent, [ages], unknown, watchdogs, checksum]
+//   [version, build, up, trips, state, left, intent, [ages], unknown, watchdogs, debt, checksum]
 //
 // The checksum is over the text before it, so a value that was cut, mixed with another or
 // touched is never taken for a record; this holds for all versions, so that a version this build does not know
 // can be told from garbage. New fields go before the checksum, and the version counts up. An older version has fewer
-// and reads as if the missing ones were zero: 1, never released, had neither unknown nor watchdogs.
+// and reads as if the missing ones were zero: 1, never released, had none of unknown, watchdogs and debt.
 //
 // Time here is an age in whole seconds, counted from when the record was made, not a date: nothing
 // overflows, and time that nobody could see (a power cut) is simply missing.
@@ -34,6 +34,9 @@ export const MAX_HOLD_S = 3600
 
 /** Trips above this are not told apart; the hold has long been at its maximum. */
 export const MAX_TRIPS = 99
+
+/** The largest debt: 100 starts in hand are spent, and one more waits. */
+export const MAX_DEBT_S = 363600
 
 /** Watchdog reboots in a row above this are not told apart. */
 export const MAX_WATCHDOGS = 9
@@ -65,6 +68,8 @@ export interface RestartRecord {
     unknownResets: number
     /** Watchdog reboots in a row, each within a day. */
     watchdogs: number
+    /** What the device's starts of its own have cost so far: each adds an hour, time takes it off again. */
+    debtS: number
 }
 
 /** Why a record is not what was stored: nothing was; it makes no sense; another build's format. */
@@ -82,6 +87,7 @@ export function emptyRecord(): RestartRecord {
         agesS: [],
         unknownResets: 0,
         watchdogs: 0,
+        debtS: 0,
     }
 }
 
@@ -121,7 +127,7 @@ export function formatRecord(r: RestartRecord): string {
         r.leftS,
         intentCode(r.intent),
     ]
-    const body = `[${list.join(",")},[${r.agesS.join(",")}],${r.unknownResets},${r.watchdogs},`
+    const body = `[${list.join(",")},[${r.agesS.join(",")}],${r.unknownResets},${r.watchdogs},${r.debtS},`
     return `${body}${hash31(body)}]`
 }
 
@@ -165,7 +171,7 @@ function parseList(text: string): any[] | undefined {
 /** The record in the fields of a known version, or undefined when one is out of its range. */
 function recordOf(f: any[], version: number): RestartRecord | undefined {
     const old = version === 1
-    if (f.length !== (old ? 9 : 11)) return undefined
+    if (f.length !== (old ? 9 : 12)) return undefined
     const r = emptyRecord()
     r.buildHash = f[1]
     r.upS = f[2]
@@ -177,6 +183,7 @@ function recordOf(f: any[], version: number): RestartRecord | undefined {
     if (!old) {
         r.unknownResets = f[8]
         r.watchdogs = f[9]
+        r.debtS = f[10]
     }
     const ok =
         isWhole(r.buildHash, MAX_INT) &&
@@ -187,7 +194,8 @@ function recordOf(f: any[], version: number): RestartRecord | undefined {
         isWhole(f[6], 4) &&
         areAges(r.agesS) &&
         isWhole(r.unknownResets, MAX_STARTS) &&
-        isWhole(r.watchdogs, MAX_WATCHDOGS)
+        isWhole(r.watchdogs, MAX_WATCHDOGS) &&
+        isWhole(r.debtS, MAX_DEBT_S)
     return ok ? r : undefined
 }
 

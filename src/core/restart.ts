@@ -18,14 +18,18 @@
 // | state | a start that counts                             | otherwise                                        |
 // |-------|-------------------------------------------------|--------------------------------------------------|
 // | run   | held as the (burst + 1)-th in the window, or    | run; held for a minute once 20 power-ons in a    |
-// |       | the 21st in an hour                             | row have each run for less than a minute         |
+// |       | the 21st in an hour, or beyond the allowance    | row have each run for less than a minute         |
 // | held  | held for the rest                               | held for the rest, then trial                    |
 // | trial | held, twice as long, an hour at most            | trial                                            |
 //
-// A run of `stable` clears everything; so do a person (clearHold) and a new build.
+// The allowance is a token bucket, against loops that are too slow for the windows or whose runs are stable ones: 100 starts in
+// hand, each that counts takes one, each hour brings one back; one that finds none is held until there is one. So
+// in any span of T hours T + 101 such starts use the network at most, whatever comes in between. A start in a hold is free.
+//
+// A run of `stable` clears everything but the allowance; a person (clearHold) and a new build clear that, too.
 //
 // Writes. At most one for a start (a trial is a start), before it does anything else; none for one that is held
-// as before. And one to clear: settleMs says when and settled what. After a power-on the row has to be cleared at 60 s and,
+// as before, and none at the end of a hold that nothing is on trial after. And one to clear: settleMs says when and settled what. After a power-on the row has to be cleared at 60 s and,
 // if there is a history, that at `stable`; one write does both at `stable` while the row is short, and
 // at 60 s only the row once it is half of what trips. A hold found at a chip reset has nothing to clear, and saves its progress
 // at 60 s instead, so that a device that never has an hour of power still gets to its trial.
@@ -44,6 +48,7 @@ import {
     emptyRecord,
     hash31,
     MAX_AGE_S,
+    MAX_DEBT_S,
     MAX_HOLD_S,
     MAX_STARTS,
     MAX_TRIPS,
@@ -74,6 +79,10 @@ const UNKNOWN_HALF = 10
 /** The second window: so many in so long, for loops too slow for the first. */
 const SLOW_BURST = MAX_STARTS
 const SLOW_WINDOW_S = 3600
+
+/** What a start that counts costs of the allowance, and how much that is: 100 starts. */
+const COST_S = 3600
+const ALLOWANCE_S = 360000
 
 /** A planned reboot that comes sooner than this is a loop. */
 const PLANNED_MIN_S = 3600
@@ -164,7 +173,7 @@ export function decide(
     r.watchdogs = cause === "watchdog" ? nextInRow(record) : 0
     let reason = ""
     if (cause === "new build") {
-        clear(r)
+        clearAll(r)
         // Not even another build's record reads as nothing.
         if (facts.problem === "foreign version") r.trips = 1
         return decision(r, cause, reason, true, policy)
@@ -173,6 +182,7 @@ export function decide(
     const wasHeld = r.state === "held"
     const counts = isSelfMade(cause, record, chipReset)
     if (counts) r.agesS.unshift(0)
+    if (counts && !wasHeld) charge(r)
     if (cause === "power-on" && !wasHeld) r.unknownResets++
     if (wasHeld) {
         reason = "hold not over"
@@ -190,7 +200,10 @@ export function decide(
     return decision(r, cause, reason, write, policy)
 }
 
-/** The record to write when a hold is over, before the network is used. */
+/**
+ * The record when a hold is over, before the network is used. To be written when it says `trial`; else the hold was for
+ * short runs, and what is stored already stands for it: a device that browns out at each dial writes no more.
+ */
 export function trialStarts(
     record: RestartRecord,
     upMs: number,
@@ -203,8 +216,7 @@ export function trialStarts(
 /** The record to write when a person ends a hold: as if nothing had happened. */
 export function clearHold(record: RestartRecord, upMs: number): RestartRecord {
     const r = atUptime(record, upMs)
-    clear(r)
-    r.watchdogs = 0
+    clearAll(r)
     return r
 }
 
@@ -300,6 +312,7 @@ function tripReason(
     if (startsWithin(r, windowS(policy)) > bounded(policy.burst, 1, MAX_STARTS))
         return "restart burst"
     if (startsWithin(r, SLOW_WINDOW_S) > SLOW_BURST) return "slow restart loop"
+    if (r.debtS > ALLOWANCE_S) return "restart allowance spent"
     return ""
 }
 
@@ -308,8 +321,15 @@ function trip(r: RestartRecord, cause: Cause, policy: RestartPolicy) {
     if (cause !== "unknown" && r.trips < MAX_TRIPS) r.trips++
     let holdS = seconds(policy.holdMs, 10000, 3600000)
     for (let i = 1; i < r.trips && holdS < MAX_HOLD_S; ++i) holdS += holdS
+    if (holdS < r.debtS - ALLOWANCE_S) holdS = r.debtS - ALLOWANCE_S
     r.state = "held"
     r.leftS = holdS < MAX_HOLD_S ? holdS : MAX_HOLD_S
+}
+
+/** Has a start pay for the network it is about to use, now or after a hold. */
+function charge(r: RestartRecord) {
+    const debtS = r.debtS + COST_S
+    r.debtS = debtS < MAX_DEBT_S ? debtS : MAX_DEBT_S
 }
 
 function startTrial(r: RestartRecord) {
@@ -332,6 +352,13 @@ function clear(r: RestartRecord) {
     r.leftS = 0
     r.intent = "none"
     r.unknownResets = 0
+}
+
+/** Clears what no run clears, too. */
+function clearAll(r: RestartRecord) {
+    clear(r)
+    r.watchdogs = 0
+    r.debtS = 0
 }
 
 function nextInRow(record: RestartRecord): number {
@@ -359,6 +386,7 @@ function atUptime(record: RestartRecord, upMs: number): RestartRecord {
         if (ageS + passedS <= MAX_AGE_S) r.agesS.push(ageS + passedS)
     r.unknownResets = record.unknownResets
     r.watchdogs = record.watchdogs
+    r.debtS = record.debtS > passedS ? record.debtS - passedS : 0
     return r
 }
 

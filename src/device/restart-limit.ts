@@ -175,9 +175,9 @@ export class RestartLimit {
 
     private async release(trips: number) {
         const { clearedBy } = this
-        await this.save(r =>
-            clearedBy ? clearHold(r, ds.millis()) : trialStarts(r, ds.millis()),
-        )
+        if (clearedBy) await this.save(r => clearHold(r, ds.millis()))
+        else if (trips > 0) await this.save(r => trialStarts(r, ds.millis()))
+        else this.record = trialStarts(this.record, ds.millis())
         this.isHeld = false
         const reason = clearedBy ? clearedBy : "over, a trial start"
         log({ ev: "held", leftMs: 0, reason, trips })

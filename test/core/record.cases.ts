@@ -22,6 +22,7 @@ function full(): RestartRecord {
         agesS: [0, 5, 3600],
         unknownResets: 7,
         watchdogs: 3,
+        debtS: 7100,
     }
 }
 
@@ -37,10 +38,11 @@ function largest(): RestartRecord {
     for (let i = 0; i < 20; ++i) r.agesS.push(3581 + i)
     r.unknownResets = 20
     r.watchdogs = 9
+    r.debtS = 363600
     return r
 }
 
-const FULL = "[2,123456,86400,2,2,0,1,[0,5,3600],7,3,798258660]"
+const FULL = "[2,123456,86400,2,2,0,1,[0,5,3600],7,3,7100,332901180]"
 
 function golden(name: string, make: () => RestartRecord, text: string): Case {
     return {
@@ -71,20 +73,20 @@ export function cases(): Case[] {
         golden(
             "an empty record's text",
             emptyRecord,
-            "[2,0,0,0,0,0,0,[],0,0,282407348]",
+            "[2,0,0,0,0,0,0,[],0,0,0,846317629]",
         ),
         golden("a full record's text", full, FULL),
         golden(
-            "the longest record's text is 152 bytes",
+            "the longest record's text is 159 bytes",
             largest,
-            "[2,2147483647,4294967,99,2,3600,4,[3581,3582,3583,3584,3585,3586,3587,3588,3589,3590,3591,3592,3593,3594,3595,3596,3597,3598,3599,3600],20,9,1987702283]",
+            "[2,2147483647,4294967,99,2,3600,4,[3581,3582,3583,3584,3585,3586,3587,3588,3589,3590,3591,3592,3593,3594,3595,3596,3597,3598,3599,3600],20,9,363600,1161291158]",
         ),
         {
             name: "key and text fit the runtime's settings",
             run: () => {
                 equal(RECORD_KEY.length <= 13, true, "key")
                 equal(RECORD_MAX_BYTES, 200)
-                equal(formatRecord(largest()).length, 152)
+                equal(formatRecord(largest()).length, 159)
             },
         },
         {
@@ -124,6 +126,7 @@ export function cases(): Case[] {
                 equal(record.agesS.join(","), "0,5,3600")
                 equal(record.unknownResets, 7)
                 equal(record.watchdogs, 3)
+                equal(record.debtS, 7100)
             },
         },
         {
@@ -136,6 +139,7 @@ export function cases(): Case[] {
                 const expected = full()
                 expected.unknownResets = 0
                 expected.watchdogs = 0
+                expected.debtS = 0
                 equal(formatRecord(record), formatRecord(expected))
             },
         },
@@ -170,7 +174,7 @@ export function cases(): Case[] {
                 for (let i = 0; i < 60; ++i) nested += "[1,"
                 isTripped(nested, "unreadable")
                 isTripped(
-                    "[2,0,0,0,0,0,0,[],0,0,282407348]" + deep,
+                    "[2,0,0,0,0,0,0,[],0,0,0,846317629]" + deep,
                     "unreadable",
                 )
             },
@@ -200,13 +204,13 @@ export function cases(): Case[] {
         {
             name: "the same numbers written otherwise are not a record",
             run: () => {
-                const sum = "282407348]"
+                const sum = "846317629]"
                 for (const text of [
-                    " [2,0,0,0,0,0,0,[],0,0," + sum,
-                    "[2,0,0,0,0,0,0,[],0,0, " + sum,
-                    "[2,0,0,0,0,0,0,[],0,0,0" + sum,
-                    "[2,0,0,0,0,0,0,[],0,00," + sum,
-                    "[2,0,0,0,0,0,0,[],0,0,-" + sum,
+                    " [2,0,0,0,0,0,0,[],0,0,0," + sum,
+                    "[2,0,0,0,0,0,0,[],0,0,0, " + sum,
+                    "[2,0,0,0,0,0,0,[],0,0,0,0" + sum,
+                    "[2,0,0,0,0,0,0,[],0,0,00," + sum,
+                    "[2,0,0,0,0,0,0,[],0,0,0,-" + sum,
                 ])
                     isTripped(text, "unreadable")
             },
@@ -216,20 +220,21 @@ export function cases(): Case[] {
             run: () => {
                 for (const body of [
                     "[2,",
-                    "[[2],1,0,0,0,0,0,0,0,0,",
-                    "[2,2147483648,0,0,0,0,0,[],0,0,",
-                    "[2,1,4294968,0,0,0,0,[],0,0,",
-                    "[2,1,0,100,0,0,0,[],0,0,",
-                    "[2,1,0,0,3,0,0,[],0,0,",
-                    "[2,1,0,0,0,3601,0,[],0,0,",
-                    "[2,1,0,0,0,0,5,[],0,0,",
-                    "[2,1,0,0,0,0,0,[3,2],0,0,",
-                    "[2,1,0,0,0,0,0,[3601],0,0,",
-                    "[2,1,0,0,0,0,0,5,0,0,",
-                    "[2,1,0,0,0,0,0,[],21,0,",
-                    "[2,1,0,0,0,0,0,[],0,10,",
-                    "[2,1,0,0,0,0,0,[],0,",
-                    "[2,1,0,0,0,0,0,[],0,0,0,",
+                    "[[2],1,0,0,0,0,0,0,0,0,0,",
+                    "[2,2147483648,0,0,0,0,0,[],0,0,0,",
+                    "[2,1,4294968,0,0,0,0,[],0,0,0,",
+                    "[2,1,0,100,0,0,0,[],0,0,0,",
+                    "[2,1,0,0,3,0,0,[],0,0,0,",
+                    "[2,1,0,0,0,3601,0,[],0,0,0,",
+                    "[2,1,0,0,0,0,5,[],0,0,0,",
+                    "[2,1,0,0,0,0,0,[3,2],0,0,0,",
+                    "[2,1,0,0,0,0,0,[3601],0,0,0,",
+                    "[2,1,0,0,0,0,0,5,0,0,0,",
+                    "[2,1,0,0,0,0,0,[],21,0,0,",
+                    "[2,1,0,0,0,0,0,[],0,10,0,",
+                    "[2,1,0,0,0,0,0,[],0,0,363601,",
+                    "[2,1,0,0,0,0,0,[],0,0,",
+                    "[2,1,0,0,0,0,0,[],0,0,0,0,",
                     "[1,1,0,0,0,0,0,[],0,0,",
                 ])
                     isTripped(withSum(body), "unreadable")

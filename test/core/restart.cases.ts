@@ -112,7 +112,10 @@ export class Field {
                 this.settleAtMs = -1
                 this.record = settled(this.record, this.upMs(), this.policy)
                 this.save()
-            } else this.endHold(trialStarts(this.record, this.upMs()))
+            } else {
+                const r = trialStarts(this.record, this.upMs())
+                this.endHold(r, r.state === "trial")
+            }
         }
         this.nowMs = endMs
         return this
@@ -120,7 +123,7 @@ export class Field {
 
     /** A person ends the hold. */
     person(): Field {
-        this.endHold(clearHold(this.record, this.upMs()))
+        this.endHold(clearHold(this.record, this.upMs()), true)
         return this
     }
 
@@ -179,11 +182,13 @@ export class Field {
         return this.begin()
     }
 
-    private endHold(record: RestartRecord) {
+    private endHold(record: RestartRecord, writes: boolean) {
         this.record = record
         this.holdEndMs = -1
-        this.startWrites = 0 // a trial is a start
-        this.save()
+        if (writes) {
+            this.startWrites = 0 // a trial is a start
+            this.save()
+        }
         this.online = !this.dead
         this.planSettle()
     }
@@ -261,11 +266,43 @@ export function cases(): Case[] {
                 equal(f.last.reason, "slow restart loop")
             },
         ),
-        caseOf("crash 11 min into each run: never held", () => {
+        caseOf("crash 11 min into each run: each is a stable one", () => {
             const f = new Field(true)
             equal(f.crashes(12, 11 * MIN), "RRRRRRRRRRRR")
             equal(facts(f), "R crash 1")
+            // Twelve hours' worth, but for what has passed since the first of them: 11 times 665.25 s.
+            equal(f.record.debtS, 12 * 3600 - 7318, "debt")
         }),
+        caseOf(
+            "crash 11 min into each run, for a day: held until an hour has brought a start back",
+            () => {
+                const f = new Field(true)
+                f.record.debtS = 360000 - 2 * (3600 - 665)
+                equal(f.crashes(3, 11 * MIN), "RRH")
+                equal(f.last.reason, "restart allowance spent")
+                const { leftMs, trips } = f.last
+                equal(trips, 1, "trips")
+                equal(leftMs > 48 * MIN && leftMs < 49 * MIN, true, "left")
+                f.run(leftMs)
+                equal(f.crash(11 * MIN), "H", "the trial was a stable run")
+                equal(f.last.trips, 1, "trips")
+            },
+        ),
+        caseOf(
+            "an allowance that is spent: a person or a new build fills it, and so does time without a crash",
+            () => {
+                for (const how of ["person", "build", "time"]) {
+                    const f = new Field(true)
+                    f.record.debtS = 360000
+                    equal(f.crash(3 * MIN), "H", how)
+                    if (how === "person") f.person()
+                    else if (how === "build") f.deploy("two", MIN)
+                    else f.run(102 * 60 * MIN)
+                    f.crash(S)
+                    equal(f.record.debtS, 3600, how)
+                }
+            },
+        ),
         caseOf(
             "the window's edge: six starts in 120 s are held, in 121.25 s not",
             () => {
@@ -324,14 +361,23 @@ export function cases(): Case[] {
             },
         ),
         caseOf(
-            "a brownout at each dial: one dial a minute, not one a second",
+            "a brownout at each dial: one dial a minute, not one a second, and no more writes",
             () => {
                 const f = new Field(true)
                 f.cuts(20, 2 * S)
                 equal(f.cut(2 * S), "H")
-                f.run(MIN)
-                equal(f.cut(2 * S), "H", "after a dial")
-                equal(f.last.leftMs, MIN, "left")
+                const { writes } = f
+                for (let i = 0; i < 3; ++i) {
+                    f.run(MIN)
+                    equal(f.online, true, "online after the minute")
+                    equal(f.cut(2 * S), "H", "after a dial")
+                    equal(f.last.leftMs, 59 * S, "left")
+                }
+                equal(f.writes, writes, "writes")
+                // The power is good again: a minute online ends it, with one write.
+                f.run(2 * MIN)
+                equal(f.writes, writes + 1, "writes")
+                equal(f.cut(MIN), "R")
             },
         ),
         caseOf("a run of a minute breaks the row", () => {
