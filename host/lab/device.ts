@@ -50,6 +50,8 @@ export class LabDevice {
     readonly lines: SaidLine[] = []
     /** Everything on the console, lines included. */
     readonly console: { atMs: number; text: string }[] = []
+    /** Colours, 0xrrggbb, that the status light was set to. Only of a device on a bus: with Wi-Fi or a button. */
+    readonly lights: { atMs: number; rgb: number }[] = []
     /** Deaths of the program; `ds.restart()` is not one. */
     readonly panics: { atMs: number; code: number }[] = []
     /** Times of `ds.restart()`. */
@@ -75,6 +77,7 @@ export class LabDevice {
         this.network = net.view(name)
         this.flash = new CountingFlash(parts.image, () => this.say("flash"))
         if (parts.wifi || parts.button) this.bus = new Bus(clock, false)
+        this.bus?.watchLight(rgb => this.lights.push({ atMs: this.nowMs, rgb }))
         if (parts.button) this.button = new ButtonAccess(this.bus!, clock)
         if (parts.wifi) {
             this.wifi = new WifiAccess(this.bus!)

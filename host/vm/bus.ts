@@ -2,9 +2,11 @@
 import {
     ButtonEvent,
     ButtonServer,
+    ControlCmd,
     FRAME_SEND,
     JDBus,
     jdpack,
+    PACKET_PROCESS,
     JDServerServiceProvider,
     type JDServiceServer,
     SettingsClient,
@@ -85,6 +87,16 @@ export class Bus {
             () => this.jacdac.processFrame(frame as never, "vm"),
             FRAME_MS,
         )
+    }
+
+    /** Calls `seen` with the colour, 0xrrggbb, that the program sets the board's status light to. */
+    watchLight(seen: (rgb: number) => void) {
+        this.jacdac.on(PACKET_PROCESS, (packet: Packet) => {
+            const { isCommand, serviceIndex, serviceCommand, data } = packet
+            if (!isCommand || serviceIndex !== 0) return
+            if (serviceCommand !== (ControlCmd.SetStatusLight as number)) return
+            seen((data[0] << 16) | (data[1] << 8) | data[2])
+        })
     }
 
     connect(device: DeviceVm) {

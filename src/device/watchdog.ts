@@ -26,7 +26,7 @@ export function startWatchdog(
     client.monitor = dog
     const look = async () => {
         const nowMs = ds.millis()
-        const may = mayReboot ? mayReboot() : true
+        const may = mayReboot ? asked(mayReboot) : true
         const remedy = dog.check(nowMs, may)
         const { reason } = dog
         if (plannedRebootDue(nowMs, plannedMs, may))
@@ -41,13 +41,18 @@ export function startWatchdog(
     const run = async () => {
         while (true) {
             await ds.sleep(LOOK_MS)
-            try {
-                await look()
-            } catch (e) {
-                // mayReboot is the application's.
-                console.error(e as any)
-            }
+            await look()
         }
     }
     run.start()
+}
+
+/** The application's answer. One that throws says no: that ends, too. */
+function asked(mayReboot: () => boolean): boolean {
+    try {
+        return mayReboot()
+    } catch (e) {
+        console.error(e as any)
+        return false
+    }
 }

@@ -185,6 +185,28 @@ describe("a hold", () => {
             assert.deepEqual([boot.starts, boot.trips], [1, 0])
         }))
 
+    test("the light blinks red, once a second, until it is over", () =>
+        crashing(WITH_BUTTON, async bench => {
+            const { world, device } = bench
+            await nextStart(bench)
+            await world.run(S)
+            assert.equal(device.lights.length, 0)
+            await untilHeld(bench)
+            await world.run(4 * MINUTE)
+            const seen = device.lights
+            assert.ok(Math.abs(seen.length - 480) <= 2, `${seen.length}`)
+            seen.forEach(({ rgb, atMs }, i) => {
+                assert.equal(rgb, i & 1 ? 0 : 0xff0000)
+                if (i) assert.ok(Math.abs(atMs - seen[i - 1].atMs - 500) <= 20)
+            })
+            device.button!.press(3500)
+            await world.until("connected", 10 * S)
+            const { length } = device.lights
+            await world.run(MINUTE)
+            assert.equal(device.lights.length, length)
+            assert.equal(device.lights[length - 1].rgb, 0, "it is off")
+        }))
+
     test("the setting CLEAR_HOLD ends it, once, and is deleted", () =>
         crashing(WITH_BUTTON, async bench => {
             const { world, device } = bench
@@ -501,6 +523,12 @@ function breakStore({ device, world }: Bench) {
     look()
 }
 
+/** A device whose program says no to every reboot. */
+const VETO: BenchSpec = {
+    ...{ program: "test/bytecode/veto-app.ts", settings: {} },
+    ...{ wifi: true, maxOpen: 99, reboots: 1 },
+}
+
 describe("the watchdog", () => {
     const TLS: BenchSpec = {
         settings: { MQTT_PROTO: "tls", MQTT_PORT: 1883 },
@@ -558,6 +586,20 @@ describe("the watchdog", () => {
             const boots = device.said("boot").slice(1)
             for (const b of boots) assert.equal(b.cause, "watchdog")
             assert.equal(device.wifi!.reconnects, 4)
+        }))
+
+    test("mayReboot puts a reboot off, even by failing, for an hour at most", () =>
+        onBench(VETO, async bench => {
+            const { world, device } = bench
+            await hanging(bench)
+            device.wifi!.onReconnect = () => {}
+            // 15 min, as above, and an hour.
+            await world.run(74 * MINUTE)
+            assert.equal(device.reboots.length, 0)
+            assert.ok(device.console.some(c => c.text.includes("no answer")))
+            await world.run(3 * MINUTE)
+            assert.equal(device.last("reboot").cause, "watchdog")
+            assert.equal(device.last("boot").cause, "watchdog")
         }))
 
     // Down, and silent for a day: backoff.test.ts, R1.
@@ -623,6 +665,20 @@ describe("the clock's end", () => {
             assert.ok(device.isConnected)
             const { cause, starts, verdict } = device.last("boot")
             assert.deepEqual([cause, starts, verdict], ["planned", 0, "run"])
+        }))
+
+    test("mayReboot puts this one off, too, for an hour at most", () =>
+        onBench({ ...VETO, wifi: false, powerOn: false }, async bench => {
+            const { world, device } = bench
+            const clock = leapClock(bench)
+            device.powerOn()
+            await world.run(MINUTE)
+            const dueMs = plannedRebootMs(device.id)
+            await leapTo(bench, clock, dueMs)
+            await world.run(58 * MINUTE)
+            assert.equal(device.reboots.length, 0)
+            await world.run(3 * MINUTE)
+            assert.equal(device.last("boot").cause, "planned")
         }))
 
     test("in a hold: the hold goes on after the reboot", () =>
