@@ -472,6 +472,32 @@ describe("the record in flash", () => {
         return what
     }
 
+    test("two of three reports of every setting are lost: up all the same, later", () =>
+        crashing({}, async bench => {
+            const { world, device } = bench
+            const heard = loseReports(bench, (_, nth) => nth % 3 !== 0)
+            await world.until("connected", 5 * MINUTE)
+            assert.equal(device.last("boot").cause, "new build")
+            assert.equal(device.said("config").length, 0)
+            assert.ok(heard.size > 20, "settings")
+        }))
+
+    test("every report of the record is lost: at a power-on it counts as tripped once, at a crash as held", () =>
+        crashing({}, async bench => {
+            const { world, device } = bench
+            loseReports(bench, key => key === "RST")
+            await world.until("connected", MINUTE)
+            const { cause, verdict, trips } = device.last("boot")
+            assert.deepEqual([cause, verdict, trips], ["unknown", "run", 1])
+            assert.equal(device.last("config").key, "RST")
+            device.crash()
+            for (const c of bench.broker.open) c.pingresp()
+            await world.until(() => device.said("held").length > 0, MINUTE)
+            assert.equal(device.last("held").reason, "record unreadable")
+            await world.run(6 * MINUTE)
+            assert.ok(device.isConnected, "the trial")
+        }))
+
     test("a flash that takes no writes: a start after power-on runs, a crash is held", () =>
         crashing({}, async bench => {
             const { device, world } = bench
@@ -501,6 +527,38 @@ function cutPowerAtWrite({ world, device }: Bench, at: number, keeps: boolean) {
             device.powerCycle()
         })
     }
+}
+
+/**
+ * Loses reports of the settings service inside the device, as a full queue does.
+ * @param loses by the setting's key and how many reports of it there have been, 1 up
+ * @returns the keys seen, and how often
+ */
+function loseReports(
+    { device }: Bench,
+    loses: (key: string, nth: number) => boolean,
+): Map<string, number> {
+    const seen = new Map<string, number>()
+    device.vm.options.onFrame = frame => {
+        // Flags, then at 12 the packet: size, service 4 (settings), command 0x80 (get), and the key with a zero behind it.
+        const isReport = !(frame[3] & 1)
+        if (!isReport || frame[13] !== 4 || frame[14] !== 0x80) return
+        const key = Buffer.from(frame.subarray(16, frame.indexOf(0, 16)))
+        const nth = (seen.get(`${key}`) ?? 0) + 1
+        seen.set(`${key}`, nth)
+        if (!loses(`${key}`, nth)) return
+        // The runtime has yet to hand the frame to its own program: as another command it means nothing.
+        const { memory } = device.vm
+        const heap = Buffer.from(
+            memory.buffer,
+            memory.byteOffset,
+            memory.length,
+        )
+        const at = heap.indexOf(frame)
+        assert.ok(at >= 0 && heap.indexOf(frame, at + 1) < 0)
+        heap[at + 14] = 0x7f
+    }
+    return seen
 }
 
 /** From now on no record that is written reads as it was written. */
