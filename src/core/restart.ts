@@ -29,10 +29,11 @@
 // A run of `stable` clears everything but the allowance; a person (clearHold) and a new build clear that, too.
 //
 // Writes. At most one for a start (a trial is a start), before it does anything else; none for one that is held
-// as before, and none at the end of a hold that nothing is on trial after. And one to clear: settleMs says when and settled what. After a power-on the row has to be cleared at 60 s and,
-// if there is a history, that at `stable`; one write does both at `stable` while the row is short, and
-// at 60 s only the row once it is half of what trips. A hold found at a chip reset has nothing to clear, and saves its progress
-// at 60 s instead, so that a device that never has an hour of power still gets to its trial.
+// as before, and none at the end of a hold that nothing is on trial after. And one to clear: settleMs says when and
+// settled what. After a power-on the row has to be cleared at 60 s and, if there is a history, that at `stable`; one write
+// does both at `stable` while the row is short, and at 60 s only the row once it is half of what trips. A hold found at a
+// chip reset has nothing to clear, and saves its progress at 60 s instead, so that a device that never has an hour of
+// power still gets to its trial. In the long run the allowance makes that three writes an hour, besides two for a power-on.
 //
 // What time it is. There is only the clock since the last chip reset. Between two records with no reset between them
 // ages are exact, to less than a second (whole seconds: a start may count for that much more than the window,
