@@ -36,7 +36,7 @@ export const MAX_HOLD_S = 3600
 export const MAX_TRIPS = 99
 
 /** The largest debt: 100 starts in hand are spent, and one more waits. */
-export const MAX_DEBT_S = 363600
+export const MAX_DEBT_S = 454500
 
 /** Watchdog reboots in a row above this are not told apart. */
 export const MAX_WATCHDOGS = 9
@@ -68,7 +68,7 @@ export interface RestartRecord {
     unknownResets: number
     /** Watchdog reboots in a row, each within a day. */
     watchdogs: number
-    /** What the device's starts of its own have cost so far: each adds an hour, time takes it off again. */
+    /** What the device's starts of its own have cost so far: each adds 75 minutes, time takes it off again. */
     debtS: number
 }
 

@@ -22,9 +22,10 @@
 // | held  | held for the rest                               | held for the rest, then trial                    |
 // | trial | held, twice as long, an hour at most            | trial                                            |
 //
-// The allowance is a token bucket, against loops that are too slow for the windows or whose runs are stable ones: 100 starts in
-// hand, each that counts takes one, each hour brings one back; one that finds none is held until there is one. So
-// in any span of T hours T + 101 such starts use the network at most, whatever comes in between. A start in a hold is free.
+// The allowance is a token bucket, against loops that are too slow for the windows or whose runs are stable ones: 100
+// starts in hand, each that counts takes one, 75 minutes bring one back; one that finds none is held until there is one,
+// an hour at most. So in any span of T hours T + 101 such starts use the network at most, whatever comes in between.
+// A start in a hold is free.
 //
 // A run of `stable` clears everything but the allowance; a person (clearHold) and a new build clear that, too.
 //
@@ -33,7 +34,7 @@
 // settled what. After a power-on the row has to be cleared at 60 s and, if there is a history, that at `stable`; one write
 // does both at `stable` while the row is short, and at 60 s only the row once it is half of what trips. A hold found at a
 // chip reset has nothing to clear, and saves its progress at 60 s instead, so that a device that never has an hour of
-// power still gets to its trial. In the long run the allowance makes that three writes an hour, besides two for a power-on.
+// power still gets to its trial. In the long run the allowance makes that 2.6 writes an hour, besides two for a power-on.
 //
 // What time it is. There is only the clock since the last chip reset. Between two records with no reset between them
 // ages are exact, to less than a second (whole seconds: a start may count for that much more than the window,
@@ -82,8 +83,8 @@ const SLOW_BURST = MAX_STARTS
 const SLOW_WINDOW_S = 3600
 
 /** What a start that counts costs of the allowance, and how much that is: 100 starts. */
-const COST_S = 3600
-const ALLOWANCE_S = 360000
+const COST_S = 4500
+const ALLOWANCE_S = 450000
 
 /** A planned reboot that comes sooner than this is a loop. */
 const PLANNED_MIN_S = 3600

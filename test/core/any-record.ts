@@ -19,7 +19,7 @@ export const anyRecord: fc.Arbitrary<RestartRecord> = fc.record(
             .map(ages => ages.sort((a, b) => a - b)),
         unknownResets: fc.nat(20),
         watchdogs: fc.nat(9),
-        debtS: fc.oneof(fc.nat(363600), fc.nat(3600)),
+        debtS: fc.oneof(fc.nat(454500), fc.nat(3600)),
     },
     { noNullPrototype: true },
 )

@@ -270,19 +270,19 @@ export function cases(): Case[] {
             const f = new Field(true)
             equal(f.crashes(12, 11 * MIN), "RRRRRRRRRRRR")
             equal(facts(f), "R crash 1")
-            // Twelve hours' worth, but for what has passed since the first of them: 11 times 665.25 s.
-            equal(f.record.debtS, 12 * 3600 - 7318, "debt")
+            // Twelve times 75 min, but for what has passed since the first of them: 11 times 665.25 s.
+            equal(f.record.debtS, 12 * 4500 - 7318, "debt")
         }),
         caseOf(
-            "crash 11 min into each run, for a day: held until an hour has brought a start back",
+            "crash 11 min into each run, for a day: from then on an hour's hold each time",
             () => {
                 const f = new Field(true)
-                f.record.debtS = 360000 - 2 * (3600 - 665)
+                f.record.debtS = 450000 - 2 * (4500 - 665)
                 equal(f.crashes(3, 11 * MIN), "RRH")
                 equal(f.last.reason, "restart allowance spent")
                 const { leftMs, trips } = f.last
                 equal(trips, 1, "trips")
-                equal(leftMs > 48 * MIN && leftMs < 49 * MIN, true, "left")
+                equal(leftMs, 60 * MIN, "left")
                 f.run(leftMs)
                 equal(f.crash(11 * MIN), "H", "the trial was a stable run")
                 equal(f.last.trips, 1, "trips")
@@ -293,13 +293,13 @@ export function cases(): Case[] {
             () => {
                 for (const how of ["person", "build", "time"]) {
                     const f = new Field(true)
-                    f.record.debtS = 360000
+                    f.record.debtS = 450000
                     equal(f.crash(3 * MIN), "H", how)
                     if (how === "person") f.person()
                     else if (how === "build") f.deploy("two", MIN)
-                    else f.run(102 * 60 * MIN)
+                    else f.run(127 * 60 * MIN)
                     f.crash(S)
-                    equal(f.record.debtS, 3600, how)
+                    equal(f.record.debtS, 4500, how)
                 }
             },
         ),
