@@ -133,8 +133,7 @@ class Witness {
             if (this.holdEndS <= nowS) this.state = this.trips ? "T" : "R"
             return this.state
         }
-        if (counts && this.state !== "H")
-            this.debtS = Math.min(101 * 4500, this.debtS + 4500)
+        if (counts) this.debtS = Math.min(101 * 4500, this.debtS + 4500)
         // In true time a second is forgiven, as above.
         const overS = this.debtS - 100 * 4500 - (this.fine ? 1 : 0)
         if (step.kind === "cut" && ++this.row > 20) {

@@ -8,6 +8,7 @@ import type { LabDevice } from "../../../host/lab/device"
 import * as faults from "../../../host/lab/faults"
 import { LeapClock } from "../../../host/soak/leap-clock"
 import { loadProgram } from "../../../host/vm/program"
+import { emptyRecord, formatRecord, hash31 } from "../../../src/core/record"
 import { plannedRebootMs } from "../../../src/core/watchdog"
 import { onBench, type Bench, type BenchSpec } from "./bench"
 
@@ -83,6 +84,28 @@ describe("crash loops", () => {
         for (let i = 1; i < connectMs.length; ++i)
             assert.ok(connectMs[i] - connectMs[i - 1] < 12 * MINUTE)
     })
+
+    test("at 11 min, a hundred times before: held for an hour, by the allowance that is spent", () =>
+        crashing({ button: true }, async bench => {
+            const { world, device } = bench
+            await world.until("connected", MINUTE)
+            await world.run(11 * MINUTE)
+            const start = device.console.find(c => c.text.includes("* start: "))
+            const [, build] = /start: (.*)$/.exec(start!.text)!
+            const record = emptyRecord()
+            record.buildHash = hash31(build)
+            record.upS = Math.floor(world.nowMs / S)
+            record.debtS = 100 * 75 * 60
+            device.setSetting("RST", formatRecord(record))
+            await world.run(S)
+            const boot = await crash(bench)
+            assert.deepEqual([boot.starts, boot.verdict], [1, "held"])
+            const { reason, leftMs } = device.last("held")
+            assert.equal(reason, "restart allowance spent")
+            assert.ok(Math.abs(leftMs - HOUR) < 10 * S, `${leftMs}`)
+            await world.run(HOUR + 10 * S)
+            assert.ok(device.isConnected, "the trial")
+        }))
 
     test("R3: before the first connect, again and again: counted, and held after the burst", () =>
         crashing({}, async bench => {
