@@ -1,7 +1,7 @@
 // The properties of MQTT 5 (2.2.2): which there are, where each may stand, and their bytes, both ways.
 // Rule of the room: pure. Of more than MAX_PROPERTIES in one packet the rest is skipped unread, because
 // the VM ends a program that works too long without a pause.
-import { mustBe } from "../core/int"
+import { MAX_INT, mustBe } from "../core/int"
 import { copy, copyOf, readText, sizeOf, textFault } from "./bytes"
 
 /** Property identifiers (2.2.2.2). */
@@ -250,9 +250,13 @@ function check(owner: Owner, p: Property) {
     if (form < Form.text) {
         const least = notZero(id) ? 1 : 0
         const n = value as number
-        // Whole, and beyond the 32 bits that mustBe takes.
+        // Whole, and beyond the 31 bits that mustBe takes; 2^32 itself would be a float literal.
         if (form === Form.u32) {
-            if (!(n >= least && n < 0x10000 * 0x10000 && Math.floor(n) === n))
+            if (!(
+                n >= least &&
+                n - MAX_INT - 1 <= MAX_INT &&
+                Math.floor(n) === n
+            ))
                 throw new RangeError(
                     `${what} is ${n}: must be ${least}..2^32-1`,
                 )
