@@ -3,8 +3,12 @@ import assert from "node:assert/strict"
 import { describe, test } from "node:test"
 import {
     AnalogSensorServer,
+    CHANGE,
     ControlCmd,
+    JDServiceServer,
     PACKET_PROCESS,
+    RelayReg,
+    SRV_RELAY,
     SRV_TEMPERATURE,
     type Packet,
 } from "jacdac-ts"
@@ -12,6 +16,7 @@ import type { LabDevice } from "../../host/lab/device"
 import { World, type DeviceSpec } from "../../host/lab/world"
 
 const SENSOR_ID = "5e45000000000001"
+const RELAY_ID = "5e45000000000002"
 const MINUTE_MS = 60_000
 
 /** A world with one device that has joined Wi-Fi, and what its status light is told, as hex RGB. */
@@ -85,6 +90,43 @@ describe("examples", () => {
             )
             device.powerOff()
             await world.until(() => !broker.retained.has(topic), 2 * MINUTE_MS)
+        }))
+
+    test("relay: switched once by a request that comes twice, answered both times; nonsense is told so", () =>
+        inWorld({ program: "devs/relay.ts" }, async (world, device) => {
+            const broker = world.broker("broker.example:1883")
+            const relay = new JDServiceServer(SRV_RELAY)
+            const enabled = relay.addRegister(RelayReg.Active, [false])
+            device.bus!.add(relay, RELAY_ID)
+            let switched = 0
+            enabled.on(CHANGE, () => switched++)
+            device.powerOn()
+            device.joinWifi()
+            await world.until("connected", MINUTE_MS)
+            await world.run(1000)
+            const asked: [string, string][] = [
+                ["relay/wall/k1", "on"],
+                ["relay/wall/k1", "on"],
+                ["relay/wall/k2", "off"],
+                ["relay/wall/k1", "on"],
+                ["relay/wall/k3", "half"],
+            ]
+            for (const [topic, payload] of asked) {
+                broker.publish(topic, payload)
+                await world.run(1000)
+            }
+            assert.deepEqual(
+                broker.messages.map(m => `${m.topic} ${m.payload}`),
+                [
+                    "relay/wall/k1/200 on",
+                    "relay/wall/k1/200 on",
+                    "relay/wall/k2/200 off",
+                    "relay/wall/k1/200 on",
+                    "relay/wall/k3/400 on or off",
+                ],
+            )
+            assert.equal(switched, 2)
+            assert.deepEqual(enabled.values(), [false])
         }))
 
     test("tls-credentials: TLS, with user and password from settings", () =>
