@@ -1,5 +1,5 @@
 // Who takes part in a soak: the reference firmware, an application on the library, and the firmware
-// with Wi-Fi, in turn. Settings are drawn from the seed, so that not only the defaults are soaked.
+// with Wi-Fi, in turn; each seed begins with another. Settings are drawn from the seed, so that not only the defaults are soaked.
 import { createHash } from "node:crypto"
 import { defaultPolicy, type Jitter } from "../../src/core/backoff"
 import { LabRandom } from "../lab/random"
@@ -41,9 +41,10 @@ export function castOf(
         const name = `d${i + 1}`
         const id = createHash("sha256").update(name).digest("hex").slice(0, 16)
         const random = new LabRandom(seed, `cast ${name}`)
-        return i % 3 === 1
+        const turn = (i + seed) % 3
+        return turn === 1
             ? application(name, id)
-            : firmware(name, id, program, random, i % 3 === 2)
+            : firmware(name, id, program, random, turn === 2)
     })
 }
 

@@ -22,7 +22,7 @@ export interface Options {
 
 const HELP = `
 The devices are, in turn: the reference firmware, an application on the library
-(test/bytecode/soak-app.ts), and the firmware with Wi-Fi. Troubles come for the given time, with every
+(test/bytecode/soak-app.ts), and the firmware with Wi-Fi; each seed begins with another. Troubles come for the given time, with every
 invariant checked at every event; then all is healed, and every device has to be connected,
 subscribed and publishing again in the time that its policy promises.
 
@@ -75,7 +75,7 @@ export function readOptions(
         )
         .option("--seed <n>", "the first seed (default 1)", whole(0, MAX_INT))
         .option("--hours <h>", "of troubles, in each run", hours, 24)
-        .option("--devices <n>", "in each run", whole(1, 1000), 3)
+        .option("--devices <n>", "in each run", whole(1, 1000), 2)
         .option(
             "--jobs <n>",
             "runs at a time (default: one for each core)",

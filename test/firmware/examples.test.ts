@@ -126,7 +126,7 @@ describe("examples", () => {
                 ],
             )
             assert.equal(switched, 2)
-            assert.deepEqual(enabled.values(), [false])
+            assert.deepEqual(enabled.values(), [0])
         }))
 
     test("tls-credentials: TLS, with user and password from settings", () =>
