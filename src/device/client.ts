@@ -663,7 +663,7 @@ export class Client implements Port, SessionPort {
     settled(subscription: Subscription) {
         const { state } = subscription
         const told = this.answerAll(false, subscribed(state), subscription)
-        // Whoever was told "queued" counts on it: asked for again at the next connection.
+        // Whoever was told "queued" counts on it: asked for again.
         if (told && state === "refused") this.session.forget(subscription)
     }
 
@@ -727,7 +727,7 @@ export class Client implements Port, SessionPort {
 
     /**
      * Subscribes a handler to a topic filter, at once and again at every reconnect. At most 64 at a time.
-     * @returns "granted"; "queued" when there is no connection; "unanswered: ..." when the broker was
+     * @returns "granted"; "queued" when there is no connection (then also asked again a minute after each refusal); "unanswered: ..." when the broker was
      * silent (asked again at the next connection); "refused: why" (then it is forgotten); never throws
      */
     async subscribe(
@@ -742,7 +742,10 @@ export class Client implements Port, SessionPort {
         const fault = checkTopicFilter(filter)
         if (fault !== undefined) return "refused: filter " + fault
         const known = this.find(filter, handler)
-        if (known.length) return subscribed(known[0].state)
+        // One that was refused after "queued" is asked for again, now.
+        if (known.length && known[0].state === "refused")
+            this.session.forget(known[0])
+        else if (known.length) return subscribed(known[0].state)
         if (this.session.subscriptions.length >= MAX_SUBSCRIPTIONS)
             return `refused: ${MAX_SUBSCRIPTIONS} subscriptions are the most`
         const subscription: Found = {

@@ -54,7 +54,7 @@ export interface Subscription {
 
 /**
  * The session's effects and news. None may call back into the session, but for `close()` in answer
- * to a `connack` that refuses, a `violation` or `silent`.
+ * to a `connack` that refuses, a `violation` or `silent`, and `forget()` in answer to `settled`.
  */
 export interface SessionPort {
     /** Writes one packet; 0, or a negative code when the socket did not take it. */
@@ -71,7 +71,7 @@ export interface SessionPort {
     violation(clause: string, reason: string): void
     /** Nothing came from the peer for keep alive + ping. */
     silent(): void
-    /** A subscription's state is settled for this connection, or it was dropped before that. */
+    /** A subscription's state is settled, or it was dropped before that. One that is refused and not forgotten now is asked for again. */
     settled(subscription: Subscription): void
     /** The broker has answered UNSUBSCRIBE, or did not in time. */
     unsubscribed(subscription: Subscription): void
@@ -98,6 +98,9 @@ interface Pending {
 /** SUBSCRIBEs on their way at a time: a reconnect with many filters is no burst. */
 const SUBSCRIBE_WINDOW = 4
 
+/** After a refusal, until what the application still wants is asked for again: access rules may still be loading. */
+const ASK_AGAIN_MS = 60000
+
 /** Packet identifiers are 1..65535 [MQTT-2.3.1-1]. */
 const MAX_PACKET_ID = 65535
 
@@ -112,6 +115,8 @@ export class Session {
     private lastOutMs = 0
     /** When the PINGREQ left that has had no answer; -1 when there is none. */
     private pingedMs = -1
+    /** When what was refused is asked for again; -1 when there is nothing. */
+    private askAgainMs = -1
     private lastPacketId = 0
     private pingAfterMs = 0
 
@@ -136,6 +141,7 @@ export class Session {
         this.up = false
         this.codec.parser.reset()
         this.pingedMs = -1
+        this.askAgainMs = -1
         const pending = this.pending
         this.pending = []
         for (const s of this.subscriptions) s.state = "new"
@@ -169,12 +175,14 @@ export class Session {
     /** When `tick` is wanted, or -1 for never. */
     dueMs(): number {
         if (!this.up) return -1
-        let dueMs = -1
-        if (this.pingAfterMs > 0)
-            dueMs =
+        let dueMs = this.askAgainMs
+        if (this.pingAfterMs > 0) {
+            const pingMs =
                 this.pingedMs >= 0
                     ? this.pingedMs + this.options.pingMs
                     : this.pingDueMs()
+            if (dueMs < 0 || pingMs < dueMs) dueMs = pingMs
+        }
         for (const p of this.pending)
             if (dueMs < 0 || p.dueMs < dueMs) dueMs = p.dueMs
         return dueMs
@@ -366,6 +374,9 @@ export class Session {
                 "SUBACK for another number of filters",
             )
         this.settle(s, codes[0] >= 0x80 ? "refused" : "live")
+        // Still there: nobody was told, who would ask again himself.
+        if (s.state === "refused" && this.subscriptions.indexOf(s) >= 0)
+            this.askAgainMs = nowMs + ASK_AGAIN_MS
         this.askMore(nowMs)
     }
 
@@ -382,7 +393,7 @@ export class Session {
         this.port.settled(s)
     }
 
-    /** Gives up waiting for answers that are overdue; the connection stays. */
+    /** Gives up waiting for answers that are overdue, and asks again for what was refused; the connection stays. */
     private expire(nowMs: number) {
         for (let i = 0; i < this.pending.length;) {
             const p = this.pending[i]
@@ -393,6 +404,11 @@ export class Session {
             removeAt(this.pending, i)
             if (p.leaving) this.port.unsubscribed(p.subscription)
             else this.settle(p.subscription, "unanswered")
+        }
+        if (this.askAgainMs >= 0 && nowMs >= this.askAgainMs) {
+            this.askAgainMs = -1
+            for (const s of this.subscriptions)
+                if (s.state === "refused") s.state = "new"
         }
         this.askMore(nowMs)
     }

@@ -510,6 +510,44 @@ export function cases(): Case[] {
             },
         },
         {
+            name: "S3: refused but still wanted: asked for again 60 s later, and after that refusal once more",
+            run: () => {
+                const w = upWith()
+                w.subscribe("a")
+                w.did()
+                w.hearsHex(suback(1, 0x80))
+                equal(w.session.dueMs(), 52500, "the ping is sooner")
+                w.runTo(59999)
+                w.hearsHex("d000")
+                w.expect("a is refused, PINGREQ")
+                w.runTo(60000)
+                w.expect("SUBSCRIBE 2 a")
+                w.hearsHex(suback(2, 0x80))
+                w.runTo(119999)
+                w.hearsHex("d000")
+                w.expect("a is refused, PINGREQ")
+                w.runTo(120000)
+                w.expect("SUBSCRIBE 3 a")
+                w.hearsHex(suback(3, 0))
+                w.hears(publish("a", "x", 0))
+                w.expect("a is live, a gets a=x")
+            },
+        },
+        {
+            name: "S3: refused, and gone by then, forgotten or with the connection: not asked for again",
+            run: () => {
+                const w = upWith()
+                const s = w.subscribe("a")
+                w.did()
+                w.hearsHex(suback(1, 0x80))
+                w.session.forget(s)
+                w.runTo(52000)
+                w.session.close()
+                w.expect("a is refused")
+                equal(w.session.dueMs(), -1, "due")
+            },
+        },
+        {
             name: "S3: no SUBACK: told after the ping time, the link stays, a late answer is harmless",
             run: () => {
                 const w = upWith()

@@ -157,6 +157,28 @@ describe("ping, status, retry and log", () => {
         }))
 })
 
+test("the broker refuses the first SUBSCRIBEs, its access rules still loading: asked for again a minute later, and commands work", () =>
+    onBench({ settings: SETTINGS }, async bench => {
+        const { world, broker, device } = bench
+        let refusals = 0
+        broker.always({
+            subscribe: (c, p) => c.suback(p, [++refusals <= 3 ? 0x80 : 0]),
+        })
+        await world.until("connected", MINUTE_MS)
+        await world.run(MINUTE_MS - 1000)
+        // Commands and the fleet's policy.
+        assert.equal(broker.sent("subscribe").length, 2)
+        await world.run(2 * MINUTE_MS)
+        const atMs = broker.sent("subscribe").map(r => r.atMs)
+        assert.equal(atMs.length, 5, "two, two, and the one refused again")
+        for (const i of [2, 4]) {
+            const waitMs = atMs[i] - atMs[i - 2]
+            assert.ok(waitMs >= 60_000 && waitMs < 60_100, `${waitMs}`)
+        }
+        assert.deepEqual(await ask(bench, "ping"), { cmd: "ping", ok: true })
+        assert.equal(device.said("lost").length, 0)
+    }))
+
 describe("what is not a command", () => {
     test("an unknown name is answered: unknown command", () =>
         onBench({ settings: SETTINGS }, async bench => {
