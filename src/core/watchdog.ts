@@ -36,7 +36,7 @@ const WIFI_APART_MS = 600000
 const REBOOT_AFTER_MS = 300000
 const REBOOT_AFTER_MAX_MS = 21600000
 
-/** The program's veto ends here. */
+/** The program's veto ends here, and a flash's that takes no reason. */
 export const VETO_MS = 3600000
 
 /** What the watchdog wants done, now. */
@@ -137,7 +137,7 @@ export class Watchdog {
     }
 }
 
-/** The program's say in when the device reboots: it may put it off, but not for ever. */
+/** A say in when the device reboots: the program's, or the flash's. It may put it off, but not for ever. */
 export class Veto {
     /** Since when a reboot has been wanted; -1 when it isn't. */
     private sinceMs = -1

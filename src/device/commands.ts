@@ -45,7 +45,7 @@ export function serveCommands(
         const command = parseCommand(name, { retain, dup, text }, upMs)
         await obey(client, base, name, command, fleet)
         if (command.name !== "reboot") return
-        if (!(await reboot(client, limit, "command", "asked to")))
+        if (!(await reboot(client, limit, "command", "asked to", false)))
             await answer(client, base, {
                 cmd: name,
                 ok: false,

@@ -14,16 +14,17 @@ export interface Leaves {
 
 /**
  * Says goodbye to the broker and reboots.
- * @returns false, without rebooting, when flash doesn't take the reason; a planned reboot comes all the same
+ * @param anyway even when flash doesn't take the reason
+ * @returns false, without rebooting, when flash doesn't take the reason
  */
 export async function reboot(
     client: Client,
     limit: Leaves | undefined,
     cause: "watchdog" | "planned" | "command",
     reason: string,
+    anyway: boolean,
 ): Promise<boolean> {
-    if (limit && !(await limit.leave(cause)) && cause !== "planned")
-        return false
+    if (limit && !(await limit.leave(cause)) && !anyway) return false
     log({ ev: "reboot", cause, reason })
     client.stop()
     const giveUpMs = ds.millis() + GOODBYE_MS

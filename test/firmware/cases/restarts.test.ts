@@ -11,6 +11,7 @@ import { loadProgram } from "../../../host/vm/program"
 import { emptyRecord, formatRecord, hash31 } from "../../../src/core/record"
 import { plannedRebootMs } from "../../../src/core/watchdog"
 import { onBench, type Bench, type BenchSpec } from "./bench"
+import { loseReports } from "./lose-reports"
 
 const S = 1000
 const MINUTE = 60_000
@@ -552,38 +553,6 @@ function cutPowerAtWrite({ world, device }: Bench, at: number, keeps: boolean) {
     }
 }
 
-/**
- * Loses reports of the settings service inside the device, as a full queue does.
- * @param loses by the setting's key and how many reports of it there have been, 1 up
- * @returns the keys seen, and how often
- */
-function loseReports(
-    { device }: Bench,
-    loses: (key: string, nth: number) => boolean,
-): Map<string, number> {
-    const seen = new Map<string, number>()
-    device.vm.options.onFrame = frame => {
-        // Flags, then at 12 the packet: size, service 4 (settings), command 0x80 (get), and the key with a zero behind it.
-        const isReport = !(frame[3] & 1)
-        if (!isReport || frame[13] !== 4 || frame[14] !== 0x80) return
-        const key = Buffer.from(frame.subarray(16, frame.indexOf(0, 16)))
-        const nth = (seen.get(`${key}`) ?? 0) + 1
-        seen.set(`${key}`, nth)
-        if (!loses(`${key}`, nth)) return
-        // The runtime has yet to hand the frame to its own program: as another command it means nothing.
-        const { memory } = device.vm
-        const heap = Buffer.from(
-            memory.buffer,
-            memory.byteOffset,
-            memory.length,
-        )
-        const at = heap.indexOf(frame)
-        assert.ok(at >= 0 && heap.indexOf(frame, at + 1) < 0)
-        heap[at + 14] = 0x7f
-    }
-    return seen
-}
-
 /** From now on no record that is written reads as it was written. */
 function breakStore({ device, world }: Bench) {
     const { memory } = device.vm
@@ -681,6 +650,23 @@ describe("the watchdog", () => {
             await world.run(3 * MINUTE)
             assert.equal(device.last("reboot").cause, "watchdog")
             assert.equal(device.last("boot").cause, "watchdog")
+        }))
+
+    test("a flash that takes no reason puts a reboot off for an hour, and is tried every 10 min", () =>
+        onBench({ ...TLS, reboots: 1, flashWrites: 7 * 3 }, async bench => {
+            const { world, device } = bench
+            await hanging(bench)
+            device.wifi!.onReconnect = () => {}
+            await world.run(14 * MINUTE)
+            const { flashWrites } = device
+            loseReports(bench, key => key === "RST")
+            // 15 min, as above, and an hour.
+            await world.run(60 * MINUTE)
+            assert.equal(device.reboots.length, 0)
+            assert.ok(device.flashWrites > flashWrites, "it was tried")
+            await world.run(3 * MINUTE)
+            assert.equal(device.last("reboot").cause, "watchdog")
+            assert.equal(device.said("boot").length, 2)
         }))
 
     // Down, and silent for a day: backoff.test.ts, R1.
