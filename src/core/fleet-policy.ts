@@ -189,8 +189,10 @@ function refusal(value: string, allowed: string): Refusal {
 export class FleetPolicyState {
     /** In force; undefined: the device's own policy is. */
     current: FleetPolicy | undefined
-    /** What flash holds; "" for nothing. */
-    private stored: string
+    /** What flash holds; "" for nothing, undefined when a write failed. */
+    private stored: string | undefined
+    /** Flash did not say at the start; it is left alone until a policy or a reset comes. */
+    private unread: boolean
     /** When flash was last written to; -1 when it was not since the start. */
     private storedMs: number
 
@@ -198,11 +200,13 @@ export class FleetPolicyState {
     constructor(readonly own: Policy) {
         this.current = undefined
         this.stored = ""
+        this.unread = false
         this.storedMs = -1
     }
 
-    /** Takes up what was stored. @returns a line when that makes no sense; then it is ignored */
+    /** Takes up what was stored; undefined for nothing, "" for no answer. @returns a line when that makes no sense; then it is ignored */
     restore(text: string | undefined): ConfigLine | undefined {
+        this.unread = text === ""
         if (!text) return undefined
         this.stored = text
         const body = text.slice(text.indexOf("{"), text.length - 1)
@@ -234,6 +238,7 @@ export class FleetPolicyState {
     reset(): ConfigLine {
         const value = "reset"
         this.current = undefined
+        if (this.unread) this.stored = undefined
         return this.line(value, value)
     }
 
@@ -271,9 +276,10 @@ export class FleetPolicyState {
         return early ? undefined : text
     }
 
-    /** A write of what toStore said has been tried; flash now holds `text`. */
-    wasStored(text: string, nowMs: number) {
+    /** A write of what toStore said has been tried; flash now holds `text`, or, undefined, nobody knows: tried again in an hour. */
+    wasStored(text: string | undefined, nowMs: number) {
         this.stored = text
+        this.unread = false
         this.storedMs = nowMs
     }
 

@@ -108,12 +108,13 @@ export function followFleetPolicy(
     }
 }
 
-/** Writes what is to be written. A write that fails costs the rest of the hour, and the policy stays in RAM. */
+/** Writes what is to be written. One that fails is tried again in an hour; until then the policy is only in RAM. */
 async function store(state: FleetPolicyState) {
     const nowMs = ds.millis()
     const text = state.toStore(nowMs)
     if (text === undefined) return
-    state.wasStored(text, nowMs)
-    if (text) await writeRaw(FLEET_POLICY_KEY, text)
-    else await deleteRaw(FLEET_POLICY_KEY)
+    const done = text
+        ? await writeRaw(FLEET_POLICY_KEY, text)
+        : await deleteRaw(FLEET_POLICY_KEY)
+    state.wasStored(done ? text : undefined, nowMs)
 }

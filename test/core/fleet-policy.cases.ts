@@ -301,6 +301,43 @@ export function cases(): Case[] {
             },
         },
         {
+            name: "flash: a write or a removal that failed is tried again an hour later",
+            run: () => {
+                const s = state()
+                s.offer(message(1))
+                s.wasStored(undefined, 0)
+                equal(toStore(s, HOUR_MS - 1), "nothing")
+                equal(toStore(s, HOUR_MS), stored(message(1)))
+                s.wasStored(stored(message(1)), HOUR_MS)
+                s.reset()
+                equal(toStore(s, 2 * HOUR_MS), "")
+                s.wasStored(undefined, 2 * HOUR_MS)
+                equal(toStore(s, 3 * HOUR_MS - 1), "nothing")
+                equal(toStore(s, 3 * HOUR_MS), "")
+                s.wasStored("", 3 * HOUR_MS)
+                equal(toStore(s, 9 * HOUR_MS), "nothing")
+            },
+        },
+        {
+            name: "flash: no answer at the start is left alone, but a reset removes what may be there",
+            run: () => {
+                const s = state()
+                equal(said(s.restore("")), "nothing")
+                equal(toStore(s, 0), "nothing")
+                s.reset()
+                equal(toStore(s, 0), "")
+                s.wasStored("", 0)
+                s.reset()
+                equal(toStore(s, HOUR_MS), "nothing")
+                const other = state()
+                other.restore("")
+                other.offer(message(1))
+                equal(toStore(other, 0), stored(message(1)))
+                other.reset()
+                equal(toStore(other, 0), "")
+            },
+        },
+        {
             name: "flash: what was stored is in force after the next start, and is not written again",
             run: () => {
                 const s = state()

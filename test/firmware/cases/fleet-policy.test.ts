@@ -3,12 +3,17 @@
 import assert from "node:assert/strict"
 import { describe, test } from "node:test"
 import * as plays from "../../../host/lab/plays"
+import { FLEET_POLICY_KEY } from "../../../src/core/fleet-policy"
 import { delays, onBench, untilSaid, type Bench } from "./bench"
+import { loseReports } from "./lose-reports"
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const SETTINGS = { TELEMETRY: 86400, KEEP_ALIVE: 0 }
 const TOPIC = "herdless/policy"
+
+/** Times a write and its reading back is tried at once. */
+const TRIES = 3
 
 /** A policy message; a spread makes first waits that no other policy makes. */
 const policy = (issue: number, more: object = {}) =>
@@ -260,6 +265,26 @@ describe("flash", () => {
                 assert.equal(device.last("config").used, "issue 2")
                 assert.ok((await lossWait(bench)) >= 40_000)
                 assert.equal(broker.conns.length, 3)
+            },
+        ))
+
+    test("a write that can't be proved is tried again every hour, until it is", () =>
+        onBench(
+            { settings: SETTINGS, flashWrites: 2 * TRIES + 1 },
+            async bench => {
+                const { world } = bench
+                await connected(bench)
+                let lost = true
+                const key = (key: string) => lost && key === FLEET_POLICY_KEY
+                const reads = loseReports(bench, key)
+                await publish(bench, policy(1))
+                await world.run(MINUTE_MS)
+                assert.equal(reads.get(FLEET_POLICY_KEY), TRIES)
+                await world.run(HOUR_MS)
+                assert.equal(reads.get(FLEET_POLICY_KEY), 2 * TRIES)
+                lost = false
+                await world.run(3 * HOUR_MS)
+                assert.equal(reads.get(FLEET_POLICY_KEY), 2 * TRIES + 1)
             },
         ))
 })
