@@ -13,7 +13,8 @@
 //
 // A retry is refused when the message is retained: it would come again at every connection, and keep
 // the waits from growing while the broker is overloaded. A policy-reset too: it would undo the fleet's policy again and again. A reboot is refused when the message is retained (it would come again after the reboot), DUP (it
-// may have been done already), or comes in the first minute (a reboot loop would have no end).
+// may have been done already), comes in the first minute (a reboot loop would have no end), or in a trial after a hold (it would
+// count as a failed one, and the device be held twice as long).
 
 /** What is to be done. */
 export type Command =
@@ -39,11 +40,12 @@ export interface CommandMessage {
     text: string | undefined
 }
 
-/** What a command message asks for; `upMs` is how long the program has run. */
+/** What a command message asks for; `upMs` is how long the program has run, `onTrial` whether this is a trial start. */
 export function parseCommand(
     name: string,
     message: CommandMessage,
     upMs: number,
+    onTrial: boolean,
 ): Command {
     switch (name) {
         case "ping":
@@ -55,16 +57,21 @@ export function parseCommand(
         case "log":
             return parseLog(message.text)
         case "reboot":
-            return parseReboot(message, upMs)
+            return parseReboot(message, upMs, onTrial)
         default:
             return refused("unknown command")
     }
 }
 
-function parseReboot(message: CommandMessage, upMs: number): Command {
+function parseReboot(
+    message: CommandMessage,
+    upMs: number,
+    onTrial: boolean,
+): Command {
     if (message.retain) return refused("retained")
     if (message.dup) return refused("may be a repetition (DUP)")
     if (upMs < REBOOT_AFTER_MS) return refused("started less than 60 s ago")
+    if (onTrial) return refused("on trial after a hold")
     return { name: "reboot" }
 }
 

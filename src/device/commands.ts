@@ -42,7 +42,8 @@ export function serveCommands(
         const { retain, dup } = message
         const text = messageText(message)
         const upMs = ds.millis() - startMs
-        const command = parseCommand(name, { retain, dup, text }, upMs)
+        const onTrial = limit ? limit.isOnTrial() : false
+        const command = parseCommand(name, { retain, dup, text }, upMs, onTrial)
         await obey(client, base, name, command, fleet)
         if (command.name !== "reboot") return
         if (!(await reboot(client, limit, "command", "asked to", false)))

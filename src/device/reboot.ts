@@ -10,6 +10,8 @@ const GOODBYE_MS = 1000
 /** Who must know before a reboot: the restart limit, when there is one. */
 export interface Leaves {
     leave(intent: Intent): Promise<boolean>
+    /** A reboot now would count as a failed trial. */
+    isOnTrial(): boolean
 }
 
 /**

@@ -81,6 +81,11 @@ export class RestartLimit {
         return this.record.watchdogs
     }
 
+    /** This start is the trial after a hold, and has not lasted long enough to pass. */
+    isOnTrial(): boolean {
+        return this.record.state === "trial"
+    }
+
     /** Ends a hold, as a person does: everything is forgotten. Nothing comes of it when there is no hold. */
     clearHold() {
         this.clearedBy = "cleared by the program"

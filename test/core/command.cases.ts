@@ -11,8 +11,10 @@ function said(
     upMs = LATER_MS,
     retain = false,
     dup = false,
+    onTrial = false,
 ): string {
-    const command = parseCommand(name, { retain, dup, text }, upMs)
+    const message = { retain, dup, text }
+    const command = parseCommand(name, message, upMs, onTrial)
     switch (command.name) {
         case "log":
             return `log ${command.forMs}`
@@ -106,7 +108,7 @@ export function cases(): Case[] {
             run: () => {
                 const text: string | undefined = undefined
                 const message = { retain: false, dup: false, text }
-                const command = parseCommand("log", message, LATER_MS)
+                const command = parseCommand("log", message, LATER_MS, false)
                 equal(command.name, "refused")
             },
         },
@@ -125,6 +127,16 @@ export function cases(): Case[] {
                 equal(said("reboot", "", 0), early)
                 equal(said("reboot", "", LATER_MS - 1), early)
                 equal(said("reboot", "", LATER_MS), "reboot")
+            },
+        },
+        {
+            name: "in a trial after a hold reboot is refused, and nothing else",
+            run: () => {
+                const onTrial = (name: string) =>
+                    said(name, "", LATER_MS, false, false, true)
+                equal(onTrial("reboot"), "refused: on trial after a hold")
+                for (const name of ["ping", "status", "retry", "policy-reset"])
+                    equal(onTrial(name), name)
             },
         },
         {

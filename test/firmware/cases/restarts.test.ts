@@ -178,6 +178,33 @@ describe("a hold", () => {
             )
         }))
 
+    test("asked to reboot in the trial after it: refused; once the run is a stable one, done", () =>
+        crashing({ reboots: 1 }, async bench => {
+            const { world, broker, device } = bench
+            const ask = async () => {
+                const topic = `herdless/${device.id}`
+                broker.latest.publish(topic + "/cmd/reboot", "")
+                await world.run(S)
+                const answer = broker
+                    .sent("publish")
+                    .findLast(p => p.packet.topic === topic + "/res")
+                return JSON.parse(`${answer?.packet.payload}`)
+            }
+            await nextStart(bench)
+            await untilHeld(bench)
+            await world.run(14 * MINUTE)
+            assert.deepEqual(await ask(), {
+                cmd: "reboot",
+                ok: false,
+                why: "on trial after a hold",
+            })
+            await world.run(2 * MINUTE)
+            assert.equal((await ask()).ok, true)
+            await world.run(5 * S)
+            const { cause, verdict } = device.last("boot")
+            assert.deepEqual([cause, verdict], ["command", "run"])
+        }))
+
     test("a power cut doesn't end it: what is left goes on", () =>
         crashing({}, async bench => {
             const { world, device } = bench
@@ -384,6 +411,22 @@ test("200 devices crash together because of one retained message, again and agai
         "held before the trial",
     )
 })
+
+test("asked to reboot as its run becomes a stable one: the reason outlasts the goodbye, and it counts", () =>
+    crashing({ reboots: 1 }, async bench => {
+        const { world, broker, device } = bench
+        await nextStart(bench)
+        const { atMs } = await crash(bench)
+        await world.run(atMs + 10 * MINUTE - 50 - world.nowMs)
+        // A goodbye that nobody hears takes 100 ms.
+        world.net.fault("*", faults.swallowToBroker())
+        broker.latest.publish(`herdless/${device.id}/cmd/reboot`, "")
+        const boot = await nextStart(bench)
+        assert.ok(device.last("reboot").atMs < atMs + 10 * MINUTE)
+        assert.ok(device.reboots[0] > atMs + 10 * MINUTE + 20)
+        // What would have cleared the record comes in between, and finds one that is new.
+        assert.deepEqual([boot.cause, boot.starts], ["command", 1])
+    }))
 
 describe("the record in flash", () => {
     const BAD = ["NaN", "-5", "garbage", '"[2,1]"', "[2,1,1,0,0,0,0,[],0,0,7]"]
