@@ -10,9 +10,11 @@
 // | awaitingConnack | CONNACK                   | accepted -> connected                              |
 // | connected       | nothing                   | any failure -> holdOff                             |
 // | disconnecting   | DISCONNECT to leave       | due or closed -> halted, or parked                 |
-// | parked          | the socket, lent out      | unpark -> holdOff (a first wait, or none)          |
+// | parked          | the socket, lent out      | unpark -> holdOff (what was left of the wait)      |
 //
-// While the socket is lent out (park until unpark), what would begin an attempt enters parked.
+// While the socket is lent out (park until unpark), what would begin an attempt enters parked. A wait goes on while
+// parked, and an attempt cut off is a failed one: a fleet that lends its sockets often must back off all the same. Only what
+// was connected, or began meanwhile, comes back after a first wait.
 // From everywhere: stop -> halted (through disconnecting when connected), link down -> noLink.
 // A failure in connecting or awaitingConnack -> holdOff, or halted when the verdict or the
 // attempt limit says so. A start while disconnecting is kept for later, and a retry now during an
@@ -23,6 +25,7 @@ import type { Backoff } from "./backoff"
 import type { Line } from "./line"
 import {
     retry,
+    slow,
     socketVerdict,
     type Evidence,
     type Lane,
@@ -40,7 +43,8 @@ export type State =
     | { name: "awaitingConnack"; sinceMs: number; dueMs: number }
     | { name: "connected"; sinceMs: number }
     | { name: "disconnecting"; dueMs: number }
-    | { name: "parked" }
+    /** `dueMs`: when the wait that goes on meanwhile is over; -1 for a first wait. */
+    | { name: "parked"; dueMs: number }
 
 /** The effects of a connection. Each does its work at once and does not call back. */
 export interface Port {
@@ -87,6 +91,8 @@ export class Connection {
     /** Whether there is a network. Starts true: a device without a Wi-Fi service has one. */
     hasLink = true
     private closedMs = 0
+    /** The lane of the last wait. */
+    private lane: Lane = "retry"
     /** Sees each failure before anything is made of it. */
     reviewer: Reviewer | undefined = undefined
     /** A start that came while disconnecting. */
@@ -159,19 +165,45 @@ export class Connection {
             case "noLink":
             case "parked":
                 return
+            case "holdOff":
+                return this.giveAway(this.state.dueMs)
             default:
-                this.close(nowMs)
-                this.giveAway()
+                this.cutOff(nowMs)
         }
     }
 
-    /** The socket is back, and closed. `urgent`: connects at once, else after a first wait, as ever. */
+    /** Parks from within an attempt: a failure that says nothing about the broker, on the schedule it was on. */
+    private cutOff(nowMs: number) {
+        const reason = "the socket is lent out"
+        const verdict = this.lane === "slow" ? slow(reason) : retry(reason)
+        this.close(nowMs)
+        const delayMs = this.backoff.failed(verdict)
+        if (delayMs < 0) this.retry(delayMs, verdict, nowMs)
+        else this.giveAway(nowMs + delayMs)
+    }
+
+    /**
+     * The socket is back, and closed. What was connected connects after a first wait, anything else when its wait is over.
+     * `urgent`: at once, unless it waits in the slow lane or for a broker with proven overload.
+     */
     unpark(urgent: boolean, nowMs: number) {
         this.lent = false
         if (this.state.name !== "parked") return
+        const { dueMs } = this.state
+        const reason = "socket is back"
         this.closedMs = nowMs
-        if (urgent) this.hold(0, "retry", "none", "socket is back", nowMs)
-        else this.begin("socket is back", nowMs)
+        const waits = dueMs >= 0
+        const mustWait = waits && (this.backoff.proven || this.lane === "slow")
+        if (urgent && !mustWait) this.hold(0, "retry", "none", reason, nowMs)
+        else if (waits)
+            this.hold(
+                dueMs > nowMs ? dueMs - nowMs : 0,
+                this.lane,
+                "none",
+                reason,
+                nowMs,
+            )
+        else this.begin(reason, nowMs)
     }
 
     linkUp(nowMs: number): boolean {
@@ -320,7 +352,7 @@ export class Connection {
 
     /** The first wait of an outage that no failure of ours began. */
     private begin(reason: string, nowMs: number) {
-        if (this.lent) return this.giveAway()
+        if (this.lent) return this.giveAway(-1)
         this.hold(this.backoff.begin(), "retry", "none", reason, nowMs)
     }
 
@@ -338,6 +370,7 @@ export class Connection {
         reason: string,
         nowMs: number,
     ) {
+        this.lane = lane
         const reopenMs = this.reopenMs(nowMs)
         const dueMs = nowMs + waitMs > reopenMs ? nowMs + waitMs : reopenMs
         const { attempts: n, slowMs, proven } = this.backoff
@@ -371,15 +404,15 @@ export class Connection {
     private stopped(nowMs: number) {
         const again = this.startAgain
         this.startAgain = false
-        if (again && this.lent) return this.giveAway()
+        if (again && this.lent) return this.giveAway(-1)
         this.halt("stopped")
         if (!again) return
         this.start(nowMs)
     }
 
-    private giveAway() {
+    private giveAway(dueMs: number) {
         this.port.log({ ev: "halt", reason: "the socket is lent out" })
-        this.enter({ name: "parked" })
+        this.enter({ name: "parked", dueMs })
     }
 
     private halt(reason: string) {

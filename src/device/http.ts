@@ -33,7 +33,7 @@ export interface HttpOptions {
     deadlineMs?: number
     /** Most bytes of a body, 1..16,384; default 2,048. */
     maxBodyBytes?: number
-    /** MQTT connects at once afterwards, not through the spread. Default false: a fleet may do this all at once. */
+    /** MQTT connects at once afterwards, not through the spread, unless the broker is overloaded or it waits in the slow lane. Default false: a fleet may do this all at once. */
     urgent?: boolean
     /** Where retries come from; default: the one of all requests of the program. */
     budget?: RetryBudget

@@ -14,8 +14,9 @@ const SETTLE_MS = 100
 let lent = false
 
 /**
- * Runs `use` with the socket free, then lets the client connect again: at once when `urgent`, else as after a loss that
- * nobody is to blame for: without a ramp, and through the spread.
+ * Runs `use` with the socket free, then lets the client connect again. What was connected comes back at once when
+ * `urgent`, else without a ramp and through the spread; what was backing off goes on with that, and `urgent` ends its wait
+ * unless it is for an overloaded broker or in the slow lane.
  * @returns false when the socket is lent out already
  */
 export async function withSocket(

@@ -988,6 +988,56 @@ export function cases(): Case[] {
             },
         },
         {
+            name: "the socket lent out once a minute to a broker that stalls: its wait goes on, and grows; urgent changes nothing",
+            run: () => {
+                for (const urgent of [false, true]) {
+                    const w = worldIn("holdOff")
+                    withhold(w, 8)
+                    equal(w.lastLine.delayMs, 512000, "proven")
+                    const { c, dueMs } = {
+                        c: w.connection,
+                        dueMs: w.nowMs + 512000,
+                    }
+                    for (let i = 0; i < 8; ++i) {
+                        w.runTo(w.nowMs + 58000)
+                        c.park(w.nowMs)
+                        w.nowMs += 2000
+                        c.unpark(urgent, w.nowMs)
+                        equal(c.dueMs(), dueMs, `due after loan ${i}`)
+                    }
+                    w.runToDial()
+                    equal(w.nowMs, dueMs, "dials")
+                    c.park(w.nowMs)
+                    c.unpark(urgent, w.nowMs + 2000)
+                    equal(c.dueMs(), dueMs + 1024000, "an attempt cut off")
+                    c.park(w.nowMs)
+                    const laterMs = w.nowMs + 3600000
+                    c.unpark(urgent, laterMs)
+                    equal(c.dueMs(), laterMs + 100, "over meanwhile")
+                }
+            },
+        },
+        {
+            name: "the socket lent out in the slow lane, in its wait and in its attempt: it stays there, urgent or not",
+            run: () => {
+                const w = new World()
+                const c = w.connection
+                w.give({ on: "start" })
+                w.runToDial()
+                w.open()
+                w.give(returnCode(5))
+                const dueMs = w.nowMs + 300000
+                c.park(w.nowMs)
+                c.unpark(true, w.nowMs + 2000)
+                equal(c.dueMs(), dueMs, "in its wait")
+                equal(w.lastLine.lane, "slow", "lane")
+                w.runToDial()
+                c.park(w.nowMs)
+                c.unpark(true, w.nowMs + 2000)
+                equal(c.dueMs(), dueMs + 600000, "in its attempt")
+            },
+        },
+        {
             name: "while the socket is lent out nothing dials: not start, not the link, not retry now",
             run: () => {
                 const w = connectedWorld()

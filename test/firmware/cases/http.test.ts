@@ -48,7 +48,7 @@ async function withWeb(
                 requests,
                 async outcome(n) {
                     const prints = () => printsOf(device, "http")
-                    await world.until(() => prints().length >= n, 300_000)
+                    await world.until(() => prints().length >= n, n * 300_000)
                     return prints()[n - 1]
                 },
             })
@@ -102,6 +102,21 @@ test("with a spread it comes back through it; urgent, at once", async () => {
             assert.ok(device.last("retry").delayMs <= 100)
         },
         100_000,
+    )
+})
+
+test("a request every half minute does not keep a device from backing off from its broker", async () => {
+    await withWeb(
+        Array.from({ length: 50 }, () => ({})),
+        () => answer("200 OK", "x"),
+        async ({ world, broker, outcome }) => {
+            broker.next(1, {}).always({ connect: c => c.fin() })
+            await outcome(50)
+            assert.ok(world.nowMs > 24 * 60_000)
+            // 1, 2, 4 ... 1,024 s; a dial after each request would be 50.
+            const dials = broker.conns.length
+            assert.ok(dials >= 8 && dials <= 12, `${dials} dials`)
+        },
     )
 })
 
