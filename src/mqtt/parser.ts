@@ -21,7 +21,7 @@ import type { Property } from "./v5-properties"
 
 /**
  * CONNACK (3.2). `code` 0 is accepted; 1..5 are the refusals of table 3.1; others are passed on as they are.
- * The rest is MQTT 5's: `level` 4 there is an answer in MQTT 3.1.1; `keepAliveSeconds` is to be used in place of ours.
+ * The rest is MQTT 5's: `level` 4 there is an answer in MQTT 3.1.1; `keepAliveSeconds` is the longest the broker waits.
  */
 export interface Connack {
     type: "connack"

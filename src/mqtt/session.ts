@@ -285,9 +285,10 @@ export class Session {
     private accepted(connack: Connack, nowMs: number) {
         this.up = true
         let seconds = this.options.connect.keepAliveSeconds
-        // [MQTT-3.1.2-21] of MQTT 5: the broker's counts
-        if (connack.keepAliveSeconds !== undefined)
-            seconds = connack.keepAliveSeconds
+        // [MQTT-3.1.2-21] of MQTT 5: the broker's counts. That bounds how seldom we ping; how soon a dead peer is noticed
+        // stays ours, so its own never makes that later, nor (0) never.
+        const theirs = connack.keepAliveSeconds
+        if (theirs && (seconds === 0 || theirs < seconds)) seconds = theirs
         // A little early, so that the wire's delay does not make it late.
         this.pingAfterMs = seconds * 875
         this.port.connack(0, connack.sessionPresent)
