@@ -367,7 +367,7 @@ export class PolicyWatch {
         if (lane === "slow" && this.slowMs && lost.upMs < 2 * slowCapMs)
             return this.failure(line, evidence)
         this.reset()
-        if (lane === "slow" || evidence === "busy") {
+        if (lane === "slow" || evidence === "busy" || evidence === "stalled") {
             this.ceilingMs = -1
             this.failure(line, evidence)
         } else this.firstWait(line)

@@ -66,7 +66,7 @@
 // - Nothing is reset at CONNACK. Whether the session was stable is known when it ends, and until then no
 //   delay is asked for: the reset and its taking back come to the same as deciding then.
 // - A stable session that the broker ends with a reason of its own is a loss, and then that reason counts: busy proves
-//   overload, and the slow lane (taken over, banned) is not answered with a reconnect in a second.
+//   overload (stalled too: a broker that answers pings but no PUBLISH would else be asked every half minute for ever), and the slow lane (taken over, banned) is not answered with a reconnect in a second.
 // - Two devices with one client id throw each other out in sessions that are as long as the other's wait, and so count as
 //   stable. Therefore the slow lane's waits go on growing from one session to the next while a session that ends there
 //   was shorter than twice slowCap: both come to slowCap, and stay there.
@@ -241,7 +241,7 @@ export class Backoff {
                 return this.failed(verdict)
             return this.fail(verdict, "reset")
         }
-        if (lane === "slow" || lane === "stop" || verdict.evidence === "busy") {
+        if (lane === "slow" || lane === "stop" || isOverload(verdict)) {
             if (!this.isSlowAgain(nowMs, lane)) this.restart()
             return this.failed(verdict)
         }
@@ -426,6 +426,11 @@ export class Backoff {
                 : this.doubled(this.slowMs, limit, false)
         return stretched(this.slowMs, jitter, this.random)
     }
+}
+
+/** Whether a stable session ended for overload. A close doesn't say so: brokers restart. */
+function isOverload({ evidence }: Verdict): boolean {
+    return evidence === "busy" || evidence === "stalled"
 }
 
 /** Whether the evidence shows a broker with too much to do, and not one that is away. */

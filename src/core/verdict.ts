@@ -17,7 +17,8 @@ export type Lane = "retry" | "overload" | "slow" | "stop"
 
 /**
  * What a failure shows about the broker. `refused`: an answer, or no way to it, that proves nothing
- * about load. `silent`: no TCP in time. `stalled`: TCP, but no CONNACK in time. `busy`: the broker says so.
+ * about load. `silent`: no TCP in time, or a session in which nothing came any more. `stalled`: TCP, but no CONNACK in
+ * time, or a session that lives without its PUBACK. `busy`: the broker says so.
  * `reset`: closed after TCP, before a stable session. The last three prove overload.
  */
 export type Evidence = "refused" | "silent" | "stalled" | "busy" | "reset"
@@ -52,8 +53,11 @@ export function socketVerdict(
         )
     if (phase === "dial") return dialVerdict(what, tls, text)
     const isSession = phase === "session"
+    // Silent, not stalled: a peer that died after a long session is a loss.
     if (what === "timeout")
-        return stalled(isSession ? "no PINGRESP in time" : "no CONNACK in time")
+        return isSession
+            ? silent("no PINGRESP in time")
+            : stalled("no CONNACK in time")
     // Our own network went: that says nothing about the broker.
     if (hasAny(text.toLowerCase(), "network", "unreach"))
         return retry("network lost")

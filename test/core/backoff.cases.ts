@@ -370,6 +370,23 @@ function sessions(): Case[] {
             },
         },
         {
+            name: "sessions of 32 s that end for a late PUBACK: the ceiling climbs; for silence after an hour: a loss",
+            run: () => {
+                const backoff = new Backoff(defaultPolicy(), new Lowest())
+                backoff.begin()
+                let gaps = ""
+                for (let i = 0; i < 12; ++i)
+                    gaps += session(backoff, 32000, step("t")) + " "
+                equal(
+                    gaps,
+                    "2000 4000 8000 16000 32000 64000 128000 256000 512000 1024000 2048000 3272728 ",
+                )
+                session(backoff, 7200000, closed)
+                equal(session(backoff, 3600000, step("s")), 1000, "silence")
+                equal(backoff.proven, false, "proven")
+            },
+        },
+        {
             name: "once overload is proven a session shorter than the ceiling is a failed attempt",
             run: () => {
                 const backoff = new Backoff(defaultPolicy(), new Lowest())

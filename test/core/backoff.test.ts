@@ -186,7 +186,7 @@ class Oracle {
         if (flap && broker && v.evidence !== "refused")
             return this.failed(verdict("reset", v.lane))
         if (!flap && v.lane !== "slow" && v.lane !== "stop")
-            if (v.evidence !== "busy") return this.lost()
+            if (!["busy", "stalled"].includes(v.evidence)) return this.lost()
         const again = v.lane === "slow" && age < 2 * this.p.slowCapMs
         if (!flap && !(again && this.slow)) this.reset()
         return this.failed(v)

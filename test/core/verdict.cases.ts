@@ -168,12 +168,7 @@ function sockets(): Case[] {
             "-10",
             "retry refused: socket write failed",
         ),
-        ...both(
-            "session",
-            "timeout",
-            "",
-            "overload stalled: no PINGRESP in time",
-        ),
+        ...both("session", "timeout", "", "retry silent: no PINGRESP in time"),
         ...both("session", "closed", "", "overload reset: connection closed"),
         ...both(
             "session",

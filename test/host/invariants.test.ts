@@ -405,7 +405,7 @@ const ROWS: Row[] = [
                 .wire(29_000, "<", Buffer.from([0xd0, 0]))
                 .wire(30_000, "close")
                 .lost(30_000, {
-                    evidence: "stalled",
+                    evidence: "silent",
                     reason: "no PINGRESP in time",
                 }),
     ],

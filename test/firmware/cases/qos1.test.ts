@@ -147,6 +147,17 @@ describe("S2: acknowledgements", () => {
     })
 })
 
+test("a broker that answers pings but never a PUBLISH is asked less and less often", async () => {
+    await withApp(publishing(1), async ({ world, broker, device }) => {
+        broker.always({ publish() {} })
+        await world.run(4 * 3_600_000)
+        // 31 s and 2, 4 ... 3,273 s; without backing off 400.
+        const { length } = broker.conns
+        assert.ok(length >= 10 && length <= 16, `${length} connections`)
+        assert.ok(device.last("retry").proven)
+    })
+})
+
 test("S9: ten messages a second for five minutes, broker down: bounded, drops counted, drained in order and paced", async () => {
     const spec: AppSpec = {
         scene: ["publishAll", ["t"], 3000, undefined, 100],
