@@ -14,6 +14,15 @@ export const refuse = (code: number): Play => ({
     },
 })
 
+/** MQTT 5 without retained messages, which is no place for a retained will [MQTT-3.2.2-13]. */
+export const withoutRetained = (): Play => ({
+    connect(c, p) {
+        if (!p.will?.retain) return c.connack5({ retainAvailable: false })
+        c.connack5({}, 0x9a)
+        c.fin()
+    },
+})
+
 /** CONNACK 0, late. */
 export const lateConnack = (ms: number): Play => ({
     connect: c => c.after(ms, () => c.connack()),

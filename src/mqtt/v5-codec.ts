@@ -38,6 +38,8 @@ const RECEIVE_MAXIMUM = 8
 const NO_MAXIMUM = 65535
 
 const UNSUPPORTED_VERSION = 0x84
+const RETAIN_UNSUPPORTED = 0x9a
+const USE_ANOTHER = 0x9c
 const SERVER_MOVED = 0x9d
 
 /** How long the broker keeps a session that is meant to be kept. */
@@ -155,6 +157,10 @@ export class Codec5 implements Codec {
     maximumPacketBytes: number | undefined = undefined
     /** The broker keeps retained messages. */
     private retains = true
+    /** A broker refused a CONNECT for its retained will: none is sent any more, for the rest of the run. */
+    private plainWill = false
+    /** The CONNECT that was refused for it was the first. */
+    private refusedWill = false
     /** The client id that the broker gave us, when we had none. */
     private assignedId = ""
     /** What the broker said last, in its words. */
@@ -188,6 +194,7 @@ export class Codec5 implements Codec {
         this.retains = true
         this.said = ""
         this.reference = ""
+        this.refusedWill = false
         this.unsupported = false
         this.garbled = false
         this.acceptedMs = -1
@@ -225,11 +232,14 @@ export class Codec5 implements Codec {
             value: this.maxPacketBytes,
         })
         for (const p of this.options.properties || []) properties.push(p)
-        return connectPacket5(
+        const packet = connectPacket5(
             this.named(options),
             properties,
             this.options.willProperties || [],
         )
+        // Will Retain, after the level [MQTT-3.2.2-13]
+        if (this.plainWill) packet[bodyAt(packet) + 7] &= 0xdf
+        return packet
     }
 
     /** With the client id the broker gave us, where there was none [MQTT-3.2.2-16]. */
@@ -272,8 +282,7 @@ export class Codec5 implements Codec {
             this.acceptedMs = nowMs
             this.connack(packet)
         } else if (packet.type === "disconnect") {
-            this.forGood = packet.code === SERVER_MOVED
-            this.words(packet.properties)
+            this.words(packet.code, packet.properties)
         } else if (packet.type === "malformed") {
             this.garbled = true
             if (packet.code !== undefined && this.acceptedMs >= 0)
@@ -290,9 +299,12 @@ export class Codec5 implements Codec {
             (code === 0 && packet.level === 4)
         if (this.unsupported) packet.code = UNSUPPORTED_VERSION
         else if (code === 0 && this.beside) this.beside.choice.accepted()
+        if (code === RETAIN_UNSUPPORTED) {
+            this.refusedWill = !this.plainWill
+            this.plainWill = true
+        }
         if (properties === undefined) return
-        this.forGood = code === SERVER_MOVED
-        this.words(properties)
+        this.words(code, properties)
         this.receiveMaximum = numberOf(
             properties,
             PropertyId.receiveMaximum,
@@ -310,14 +322,19 @@ export class Codec5 implements Codec {
     }
 
     /** What the broker says besides a code. */
-    private words(properties: Property[]) {
+    private words(code: number, properties: Property[]) {
         this.said = textOf(properties, PropertyId.reasonString)
-        this.reference = textOf(properties, PropertyId.serverReference)
+        this.forGood = code === SERVER_MOVED
+        // Beside another code it sends nobody anywhere (4.11).
+        if (this.forGood || code === USE_ANOTHER)
+            this.reference = textOf(properties, PropertyId.serverReference)
     }
 
     verdict(code: number, inDisconnect: boolean): Verdict {
         if (code < 0x80 && !inDisconnect) return connackVerdict311(code)
         const verdict = reasonVerdict5(code, inDisconnect)
+        // The next CONNECT is another one.
+        if (this.refusedWill) verdict.lane = "retry"
         if (this.said !== "")
             verdict.reason = cleanText(`${verdict.reason}: ${this.said}`)
         return verdict

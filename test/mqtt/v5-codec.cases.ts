@@ -300,6 +300,22 @@ function limits(): Case[] {
             },
         },
         {
+            name: "v5 codec: a broker that refuses the retained will gets a plain one, at once and from then on; a second refusal is slow",
+            run: () => {
+                const flags = (made: Codec5) => made.connect(withWill())[9]
+                const made = codec()
+                equal(flags(made), 0x2e, "retained")
+                made.parser.push(Buffer.from("2003009a00", "hex"))
+                const packet = made.parser.next()
+                if (packet !== undefined) made.heard(packet, 0)
+                equal(made.verdict(0x9a, false).lane, "retry")
+                equal(flags(made), 0x0e, "plain")
+                equal(flags(made), 0x0e, "for the rest of the run")
+                if (packet !== undefined) made.heard(packet, 0)
+                equal(made.verdict(0x9a, false).lane, "slow")
+            },
+        },
+        {
             name: "v5 codec: the client id that the broker gave is used from then on",
             run: () => {
                 const options = basic()

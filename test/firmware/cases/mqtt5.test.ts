@@ -176,12 +176,12 @@ describe("what the broker says in MQTT 5", () => {
                 assert.ok(pings[i].atMs - pings[i - 1].atMs <= 20_000)
         }))
 
-    test("Retain Available 0: nothing is sent retained", () =>
+    test("Retain Available 0: nothing is sent retained, nor the will after it was refused once", () =>
         onMqtt5({}, async ({ world, broker }) => {
-            broker.always({
-                connect: c => c.connack5({ retainAvailable: false }),
-            })
+            broker.always(plays.withoutRetained())
             await world.until("connected", MINUTE_MS)
+            const wills = broker.sent("connect").map(r => r.packet.will?.retain)
+            assert.deepEqual(wills, [true, false])
             await world.run(MINUTE_MS)
             const publishes = broker.sent("publish")
             assert.ok(publishes.length >= 2)
@@ -393,6 +393,22 @@ describe("where a broker may send the device", () => {
             assert.ok(count >= 40 && count <= 100, `${count} attempts`)
             broker.always({})
             await world.until("connected", 2 * HOUR_MS)
+        }))
+
+    test("a reference in a CONNACK that accepts, or beside another code, sends it nowhere", () =>
+        onMqtt5({ MQTT_SERVERS: "other:1884" }, async bench => {
+            const { world, broker, device } = bench
+            const serverReference = "other:1884"
+            broker
+                .next(1, { connect: moved(serverReference, 0x89) })
+                .always({ connect: c => c.connack5({ serverReference }) })
+            await world.until("connected", HOUR_MS)
+            await world.run(HOUR_MS)
+            broker.latest.rst()
+            await untilSaid(bench, "lost", 1, 1000)
+            await world.until("connected", HOUR_MS)
+            for (const { host } of device.said("attempt"))
+                assert.equal(host, "broker")
         }))
 
     test("a session that ends with 'server moved' moves too", () =>
