@@ -64,7 +64,7 @@ function verdict(evidence: "reset" | "refused" | "stalled"): Verdict {
     return { lane: "overload", evidence, reason: "connection closed" }
 }
 
-/** How sessions end: y young and closed, o old and closed, n by the network, L after 2 h; what comes of each. */
+/** How sessions end: y young and closed, o after 50 min, h after an hour, a digit after 15 min and so many 10 s, n by the network, L after 2 h; what comes of each. */
 function rivals(name: string, ends: string, expected: string): Case {
     return {
         name: `rivals: ${name}`,
@@ -74,7 +74,17 @@ function rivals(name: string, ends: string, expected: string): Case {
             for (let i = 0; i < ends.length; ++i) {
                 const end = ends.slice(i, i + 1)
                 const upMs =
-                    end === "L" ? 7200000 : end === "y" ? 1000 : 3600000
+                    end === "L"
+                        ? 7200000
+                        : end === "y"
+                          ? 1000
+                          : end === "o"
+                            ? 3000000 + i * 6000
+                            : end === "h"
+                              ? 3595000
+                              : end === "n"
+                                ? 3600000
+                                : 900000 + parseInt(end) * 10000
                 const is = verdict(end === "n" ? "refused" : "reset")
                 const to = watch.ended(is, end === "y", upMs)
                 const said = to.reason === "connection closed" ? "." : "?"
@@ -94,7 +104,18 @@ function rivalRows(): Case[] {
             "yynyny",
             "...?.?",
         ),
-        rivals("once slow, an hour is no proof", "yyyyyyooo", "..???SSSS"),
+        rivals("once slow, 50 min are no proof", "yyyyyyoooo", "..???SSSSS"),
+        rivals(
+            "a limit of an hour is: the third time",
+            "yyyyyyhhhhyy",
+            "..???SSS....",
+        ),
+        rivals("and one of 15 min: the fourth", "yyyyyy11111", "..???SSSS.."),
+        rivals(
+            "sessions 10 s apart, or with a young one among them, prove nothing",
+            "yyyyyy1212hhyhh",
+            "..???SSSSSSSSSS",
+        ),
         rivals("two hours are", "yyyyyyoLyy", "..???SS..."),
     ]
 }

@@ -434,6 +434,20 @@ describe("where a broker may send the device", () => {
 })
 
 describe("two devices with one client id", () => {
+    test("a load balancer with a limit of an hour isn't one for long: suspected after a bad day, back at once after three sessions", () =>
+        onMqtt5({ MQTT_VERSION: 3 }, async ({ world, broker, device }) => {
+            broker.next(8, plays.kick()).always(plays.kick(HOUR_MS))
+            await world.run(12 * HOUR_MS)
+            const lost = device.said("lost")
+            assert.equal(lost[7].reason, "same client id twice?")
+            for (const { reason } of lost.slice(10))
+                assert.equal(reason, "connection closed")
+            const retry = device.last("retry")
+            assert.equal(retry.lane, "overload")
+            assert.ok(retry.delayMs <= 2200, `${retry.delayMs} ms`)
+            assert.ok(lost.length >= 16, `${lost.length} sessions in 12 h`)
+        }))
+
     for (const [version, reason] of [
         [5, "session taken over"],
         [3, "same client id twice?"],
