@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { PROJECT } from "../host/vm/program"
 
 /** Long enough for the slowest test on a busy machine; a hang must not last for ever. */
-const TEST_TIMEOUT_MS = 180_000
+const TEST_TIMEOUT_MS = 300_000
 
 const words = process.argv.slice(2)
 const files = readdirSync(join(PROJECT, "test"), { recursive: true })
