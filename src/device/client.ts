@@ -354,6 +354,13 @@ export class Client implements Port, SessionPort {
             socketClose()
     }
 
+    /** Somebody else takes the socket: closes a dial that was given up, whose end we would not hear any more. */
+    release() {
+        if (!this.dialling) return
+        socketClose()
+        this.answered("close")
+    }
+
     private socketEvent(event: string, text: string) {
         if (event === "open") this.socketOpened()
         else this.socketFailed(event === "error" ? event : "closed", text)

@@ -28,6 +28,7 @@ export async function withSocket(
     lent = true
     client.post(() => client.connection.park(ds.millis()))
     while (!isFree(client.state())) await ds.sleep(LOOK_MS)
+    client.release()
     await ds.sleep(SETTLE_MS)
     try {
         await use()

@@ -2,16 +2,25 @@
 // it prints, one JSON object a line.
 import * as ds from "@devicescript/core"
 import { readRaw } from "../../src/device/settings"
-import { defaultPolicy, fetchWithRetry, qos1, startMqtt } from "../../src/index"
+import {
+    defaultPolicy,
+    fetchWithRetry,
+    limitRestarts,
+    qos1,
+    startMqtt,
+    startWatchdog,
+} from "../../src/index"
 
 function say(what: any) {
     console.data(JSON.stringify(what) as any)
 }
 
+const limit = await limitRestarts({ version: "1" })
 const list: any[] = JSON.parse(await readRaw("SCENE"))
 const policy = defaultPolicy()
 policy.spreadMs = JSON.parse(await readRaw("SPREAD"))
 const mqtt = startMqtt({ host: "broker", qos1: qos1(), policy })
+startWatchdog(mqtt, limit)
 mqtt.onState(state => {
     say({ state })
 })

@@ -1,6 +1,7 @@
 // HTTP beside MQTT on the one socket, on the bytecode: MQTT says goodbye, waits, and comes back; what is tried again and what not.
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import * as faults from "../../../host/lab/faults"
 import type { Peer } from "../../../host/lab/link"
 import { printsOf, type Print } from "./app"
 import { onBench, type Bench } from "./bench"
@@ -48,7 +49,7 @@ async function withWeb(
                 requests,
                 async outcome(n) {
                     const prints = () => printsOf(device, "http")
-                    await world.until(() => prints().length >= n, n * 300_000)
+                    await world.until(() => prints().length >= n, 3_600_000)
                     return prints()[n - 1]
                 },
             })
@@ -116,6 +117,31 @@ test("a request every half minute does not keep a device from backing off from i
             // 1, 2, 4 ... 1,024 s; a dial after each request would be 50.
             const dials = broker.conns.length
             assert.ok(dials >= 8 && dials <= 12, `${dials} dials`)
+        },
+    )
+})
+
+test("a dial cut off by a long request is not taken for a native that never came back", async () => {
+    const long = { timeoutMs: 600_000, attempts: 2, deadlineMs: 3_000_000 }
+    await withWeb(
+        [{ pauseMs: 5000 }, long],
+        n => (n === 1 ? answer("200 OK", "x") : undefined),
+        async ({ world, device, outcome }) => {
+            await outcome(1)
+            const hole = world.net.fault("broker:1883", faults.blackHole())
+            await world.until(
+                () => printsOf(device, "state").at(-1)?.state === "connecting",
+                10_000,
+            )
+            const { attempts, tookMs } = await outcome(2)
+            assert.equal(attempts, 2)
+            assert.ok(tookMs > 1_200_000, `${tookMs} ms`)
+            hole.off()
+            await world.until("connected", 600_000)
+            assert.deepEqual(
+                device.said("link").filter(l => l.why),
+                [],
+            )
         },
     )
 })
