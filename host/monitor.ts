@@ -177,17 +177,22 @@ class Monitor {
             },
         })
         this.openTerminal()
-        await this.readAll(stdin, reader)
+        if (!(await this.readAll(stdin, reader)))
+            throw new Trouble("nothing came through the pipe; a board: --port")
         await this.end(0)
     }
 
+    /** Whether there was anything. */
     private async readAll(from: Readable, reader: RecordingReader) {
+        let isAny = false
         for await (const bytes of from) {
+            isAny = true
             reader.push(bytes as Buffer)
             if (stdout.writableNeedDrain)
                 await new Promise(done => stdout.once("drain", done))
         }
         reader.end()
+        return isAny
     }
 
     private openTerminal() {

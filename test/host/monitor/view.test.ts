@@ -362,6 +362,48 @@ describe("a day of log", () => {
         assert.deepEqual(replayed.views.get("tty"), live.views.get("tty"))
     })
 
+    test("a recording is known behind what npm says first, wherever the pieces end", () => {
+        const events = [1, 2].map(tMs => ({ tMs, dev: "d1", line: CONNECTED }))
+        const banner =
+            "\n> devicescript-herdless@0.1.0 start\n> tsx host/start.ts --json\n\n"
+        const bytes = Buffer.from(
+            banner + events.map(e => toJson(e) + "\n").join(""),
+        )
+        for (const size of [1, banner.length, bytes.length]) {
+            const heard: MonitorEvent[] = []
+            const reader = new RecordingReader({
+                dev: "stdin",
+                nowMs: () => 0,
+                tell: e => heard.push(e),
+            })
+            for (let at = 0; at < bytes.length; at += size)
+                reader.push(bytes.subarray(at, at + size))
+            reader.end()
+            assert.deepEqual(heard, events, `in pieces of ${size} B`)
+        }
+    })
+
+    test("a program's own `> ` lines are no banner; what looked like one is told at the end", () => {
+        for (const [text, before] of [
+            ["> hello\n", 1],
+            ["> a@1 start\n", 0],
+        ] as [string, number][]) {
+            const heard: MonitorEvent[] = []
+            const reader = new RecordingReader({
+                dev: "stdin",
+                nowMs: () => 0,
+                tell: e => heard.push(e),
+            })
+            reader.push(Buffer.from(text))
+            assert.equal(heard.length, before, text)
+            reader.end()
+            assert.deepEqual(
+                heard.map(e => e.line),
+                [{ ev: "text", text: text.trim() }],
+            )
+        }
+    })
+
     test("raw text has the device's own time, over resets too", () => {
         const heard: MonitorEvent[] = []
         const reader = new RecordingReader({
