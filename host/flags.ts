@@ -18,6 +18,7 @@ export function readFlags(
 ): OptionValues | number {
     command
         .helpOption("-h, --help", "show this help")
+        .showHelpAfterError(`(${command.name()} --help lists the flags)`)
         .exitOverride()
         .configureOutput({
             writeOut: text => print(text, false),

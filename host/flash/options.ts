@@ -152,5 +152,4 @@ function commandOf(name: CommandName): Command {
         )
         .option("--json", "print the result as one line of JSON")
         .addHelpText("after", after)
-        .showHelpAfterError(`(npm run ${name} -- --help lists the flags)`)
 }

@@ -58,7 +58,6 @@ function readOptions(args: string[], io: Io): Options | number {
         )
         .option("--json", "print the result as one JSON object")
         .addHelpText("after", HELP)
-        .showHelpAfterError("(npm run fleet -- measure --help lists the flags)")
         .allowExcessArguments(false)
     const given = readFlags(command, args, (text, isError) =>
         (isError ? io.err : io.out)(text),

@@ -50,7 +50,6 @@ export function readPlanOptions(
         .option("--seed <n>", "of all draws", whole(0, 0x7fffffff), 1)
         .option("--json", "print the plan as one JSON object")
         .addHelpText("after", HELP)
-        .showHelpAfterError("(npm run fleet -- plan --help lists the flags)")
         .allowExcessArguments(false)
     const given = readFlags(command, args, (text, isError) =>
         (isError ? io.err : io.out)(text),

@@ -105,7 +105,6 @@ function readOptions(args: string[], io: Io): Options | number {
         .option("--seed <n>", "of all draws", whole(0, 0x7fffffff), 1)
         .option("--json", "print the result as one JSON object")
         .addHelpText("after", HELP)
-        .showHelpAfterError("(npm run fleet -- real --help lists the flags)")
         .allowExcessArguments(false)
     const given = readFlags(command, args, (text, isError) =>
         (isError ? io.err : io.out)(text),

@@ -137,7 +137,6 @@ export function readRunOptions(
             reportFile,
         )
         .addHelpText("after", HELP)
-        .showHelpAfterError("(npm run fleet -- run --help lists the flags)")
         .allowExcessArguments(false)
     const given = readFlags(command, args, (text, isError) =>
         (isError ? io.err : io.out)(text),

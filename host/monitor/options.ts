@@ -73,7 +73,6 @@ export function readOptions(
             pagePort,
         )
         .addHelpText("after", HELP)
-        .showHelpAfterError("(npm run monitor -- --help lists the flags)")
     const given = readFlags(command, args, print)
     if (typeof given === "number") return given
     const complaint = contradiction(given)

@@ -86,7 +86,6 @@ export function readOptions(
         .option("--shrink", "find fewer troubles that still fail")
         .option("--json", "print the result as one JSON object")
         .addHelpText("after", HELP)
-        .showHelpAfterError("(npm run soak -- --help lists the flags)")
         .allowExcessArguments(false)
     const given = readFlags(command, args, print)
     if (typeof given === "number") return given

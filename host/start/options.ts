@@ -163,7 +163,6 @@ export function readOptions(
         )
         .option("--verbose", "show what the runtime itself prints, too")
         .addHelpText("after", HELP)
-        .showHelpAfterError("(npm start -- --help lists the flags)")
     const given = readFlags(command, args, print)
     if (typeof given === "number") return given
     const hasPage = given.web !== undefined
