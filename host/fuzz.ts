@@ -90,15 +90,19 @@ async function run(options: Options) {
         pool.close()
         const wallMs = performance.now() - startMs
         const wallSeconds = Math.round(wallMs / 100) / 10
+        // Only Ctrl-C ends it before anything is known.
+        const isBlank = code > 1 && !done.pure && !done.vm && !finds.length
         const read = Object.entries(packets)
             .map(([type, n]) => `${n} ${type}`)
             .join(", ")
         stdout.write(
             (json
                 ? JSON.stringify({ ...done, wallSeconds, packets, finds })
-                : `${done.pure} streams through parser and session, ${done.vm} through the VM, in ${span(wallMs)}\n` +
-                  `packets read: ${read}\n` +
-                  `${finds.length ? `${finds.length} finds` : "nothing found"}`) +
+                : isBlank
+                  ? "stopped before the first: nothing is known"
+                  : `${done.pure} streams through parser and session, ${done.vm} through the VM, in ${span(wallMs)}\n` +
+                    `packets read: ${read}\n` +
+                    `${finds.length ? `${finds.length} finds` : "nothing found"}`) +
                 "\n",
         )
         process.exit(code)

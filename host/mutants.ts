@@ -157,11 +157,19 @@ function stageNames(name: string, before: string[] = []): string[] {
     return [...before, name]
 }
 
+function word(text: string, before: string[] = []): string[] {
+    if (!MUTANTS.some(m => m.name.includes(text))) {
+        const names = MUTANTS.map(m => `\n  ${m.name}`).join("")
+        throw new InvalidArgumentError(`Allowed: a part of one of${names}`)
+    }
+    return [...before, text]
+}
+
 const COMMAND = new Command("npm run mutants --")
     .description(
         "Breaks the firmware in many ways and shows which test catches each.",
     )
-    .argument("[words...]", "only mutants whose name has one of these")
+    .argument("[words...]", "only mutants whose name has one of these", word)
     .option("--all", "run every part of the suite, not up to the first catch")
     .option("--stage <names...>", `only these parts: ${NAMES}`, stageNames)
     .option("--jobs <n>", "at a time", whole(1, 999), availableParallelism())

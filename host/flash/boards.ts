@@ -25,11 +25,12 @@ export function parseBoards(listing: string): Board[] {
 
 /** One line for each board, under its chip. */
 export function listed(boards: Board[]): string {
+    const width = Math.max(...boards.map(b => b.id.length))
     const lines: string[] = []
     for (const chip of [...new Set(boards.map(b => b.chip))].sort()) {
         lines.push(`  ${chip}`)
         for (const { id, name } of boards.filter(b => b.chip === chip))
-            lines.push(`    ${id.padEnd(26)} ${name}`)
+            lines.push(`    ${id.padEnd(width)} ${name}`)
     }
     return lines.join("\n")
 }

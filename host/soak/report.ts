@@ -64,6 +64,8 @@ export class Tally {
 
     /** The summary for people. */
     text(wallMs: number): string {
+        if (!this.seeds)
+            return "stopped before a seed was done: nothing is known"
         const { stats, deviceSeconds } = this
         const rate = Math.round((1000 * deviceSeconds) / Math.max(1, wallMs))
         const table = Object.entries(sorted(this.faults))
@@ -76,7 +78,7 @@ export class Tally {
         return [
             `${this.seeds} seeds, ${span(deviceSeconds * 1000)} of device time ` +
                 `in ${span(wallMs)}: ${rate} device-seconds a second`,
-            `the devices: ${did}`,
+            `the devices: ${did || "nothing"}`,
             `troubles that took effect: ${table || "none"}`,
             `slowest return to a healed world: ${span(this.slowestMs)}`,
             failed

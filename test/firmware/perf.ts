@@ -1,5 +1,7 @@
 // What a publish costs: CPU and socket writes for each QoS 0 message of 32 B, ours beside the stock
-// client's, in the same run. `npx tsx test/firmware/perf.ts`.
+// client's, in the same run. `npm run perf`.
+import { Command } from "commander"
+import { readFlags, toConsole } from "../../host/flags"
 import { VirtualClock } from "../../host/vm/clock"
 import { DeviceVm } from "../../host/vm/device"
 import { MemoryFlash } from "../../host/vm/flash"
@@ -104,6 +106,15 @@ function median(costs: Cost[]): Cost {
 }
 
 async function main() {
+    const command = new Command("npm run perf --")
+        .description("CPU and socket writes of a publish, beside the stock's.")
+        .addHelpText(
+            "after",
+            "\nExit codes: 0 measured; 2 a flag can't be used.",
+        )
+        .allowExcessArguments(false)
+    const given = readFlags(command, process.argv.slice(2), toConsole)
+    if (typeof given === "number") process.exit(given)
     const { ours, stock } = await comparePublish(9)
     console.log("for each QoS 0 publish of 32 B:")
     for (const [name, cost] of Object.entries({ ours, stock }))
