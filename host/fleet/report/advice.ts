@@ -25,7 +25,7 @@ export function adviceOf({ scenario, results }: Comparison): string[] {
             ? [`The broker dies again under ${names(deadly)}.`]
             : []),
         "Choose adaptive, the default, when you don't know your fleet's size or what its broker can do: it finds out.",
-        "Choose fitted when you know both: it never asks for more than the broker can do, so nothing is dropped and no broker dies. " +
+        "Choose fitted when you know both: on average it asks for less than the broker can do, so its queue stays short. " +
             `\`npm run fleet -- plan --devices ${devices} --rate ${rate}\` prints the numbers.`,
     ]
 }

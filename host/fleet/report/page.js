@@ -92,6 +92,8 @@
             color: dark.matches ? curve.darkColor : curve.color,
             lineStyle: { width: curve.width, type: curve.dash },
             emphasis: { disabled: true },
+            // Where two curves are the same, the first is to be seen.
+            z: 100 - i,
             ...(i === 0 ? { markLine: limitLine() } : {}),
         }))
     }
