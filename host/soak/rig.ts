@@ -160,7 +160,10 @@ export class Rig {
         const { nowMs } = this.world
         for (const { device, watch } of this.actors) {
             watch.look(nowMs)
-            if (!watch.isRunning) continue
+            // A start that is held, or has not begun yet, has no client: its heap would be the floor for ever.
+            const { phase } = watch.policy
+            if (!watch.isRunning || phase === "held" || phase === "booted")
+                continue
             const heap = heapOf(device)
             if (heap) watch.upkeep.look(nowMs, heap.usedBytes, heap.fibers)
             device.lines.length = 0

@@ -558,8 +558,11 @@ export class Client implements Port, SessionPort {
         const { host, port, tls } = this.connection.endpoint
         const problem = socketOpen(host, port, tls)
         this.dialling = problem === undefined
-        if (this.dialling && this.monitor)
-            this.monitor.nativeStarted(ds.millis(), 0)
+        // A native that fails has answered, and what an earlier dial does can't be heard any more.
+        if (this.monitor) {
+            if (this.dialling) this.monitor.nativeStarted(ds.millis(), 0)
+            else this.monitor.nativeDone()
+        }
         return problem
     }
 

@@ -66,7 +66,8 @@ export function followFleetPolicy(
             wasUpMs = nowMs
         const before = patient
         patient = backoff.proven && nowMs - wasUpMs >= PATIENCE_MS
-        if (patient !== before) backoff.adopt(state.policy(patient))
+        if (patient !== before && state.current)
+            backoff.adopt(state.policy(patient))
         await store(state)
     }
     const watch = async () => {
