@@ -44,6 +44,8 @@ export function toConsole(text: string, isError: boolean) {
 export const whole = (low: number, high: number) => (text: string) => {
     const value = Number(text)
     if (!/^\d+$/.test(text) || value < low || value > high)
-        throw new InvalidArgumentError(`Allowed: ${low} to ${high}.`)
+        throw new InvalidArgumentError(
+            `Allowed: whole numbers from ${low} to ${high}.`,
+        )
     return value
 }

@@ -1,9 +1,9 @@
 // `npm run fleet -- measure`: how many connections a second an operator's own broker completes. Flags in, C out.
 import { Command } from "commander"
-import { readFlags } from "../flags"
+import { readFlags, whole } from "../flags"
 import { findCapacity, type Capacity, type Step } from "./capacity"
 import { burst, probe, type Target } from "./probe"
-import { INTERRUPTED, whole, type Io, type Tool } from "./tool"
+import { INTERRUPTED, type Io, type Tool } from "./tool"
 
 const HELP = `
 It opens connections at 10 a second, then 20, 40 ..., each closed at its CONNACK, until CONNACKs fall behind or fail. Then it

@@ -1,7 +1,7 @@
 // `npm run fleet -- plan`: the policy for a fleet of N devices whose broker completes C connections a
 // second, as settings and as the message that retunes a fleet, with what to expect of it.
 import { Command } from "commander"
-import { readFlags } from "../flags"
+import { readFlags, whole } from "../flags"
 import {
     planFor,
     QUICK_S,
@@ -11,7 +11,7 @@ import {
     type Prediction,
 } from "./plan"
 import { seconds, tableText } from "./results"
-import { decimal, whole, type Io, type Tool } from "./tool"
+import { decimal, type Io, type Tool } from "./tool"
 
 const HELP = `
 The margin has to exceed the error in C: 1.25 unless you measured C (then 1.05).

@@ -3,14 +3,15 @@
 import { setImmediate } from "node:timers/promises"
 import { Command, InvalidArgumentError, type OptionValues } from "commander"
 import type { Policy } from "../../src/core/backoff"
-import { readFlags } from "../flags"
+import { readFlags, whole } from "../flags"
 import type { Comparison } from "./compare"
 import { mirrored } from "./mirror"
 import { adaptive, fitted } from "./presets"
 import { RealFleet } from "./real"
 import { jsonOf, textOf } from "./results"
 import { FleetSim, type Result, type Scenario } from "./sim"
-import { decimal, INTERRUPTED, whole, type Io, type Tool } from "./tool"
+import { outageFlags } from "./outage-flags"
+import { INTERRUPTED, type Io, type Tool } from "./tool"
 
 const HELP = `
 Every device is the firmware of src/main.ts in the DeviceScript VM. With --broker queue, busy or fragile (as of "run")
@@ -64,45 +65,9 @@ function readOptions(args: string[], io: Io): Options | number {
     const command = new Command("npm run fleet -- real")
         .description("Plays one outage with real firmware.")
         .option("--devices <n>", "in the fleet", whole(1, 2000), 200)
-        .option(
-            "--rate <c>",
-            "connections the broker completes a second",
-            decimal(0.01, 1e6),
-            20,
-        )
-        .option(
-            "--backlog <s>",
-            "seconds of service it queues; what comes then is dropped",
-            decimal(0.01, 3600),
-            20,
-        )
-        .option(
-            "--patience <s>",
-            "a device waits so long for TCP, and for CONNACK at first",
-            decimal(0.1, 600),
-            10,
-        )
-        .option(
-            "--outage <s>",
-            "the broker is away so long",
-            decimal(0, 86_400),
-        )
-        .option("--silent", "while away it does not even refuse")
-        .option("--power-on", "no outage: all are switched on together")
+    outageFlags(command, { rate: 20 })
         .option("--policy <names>", POLICIES.join(", "), names, POLICIES)
-        .option(
-            "--margin <m>",
-            "fitted spreads over m devices/rate",
-            decimal(1, 100),
-            1.25,
-        )
         .option("--broker <kind>", BROKERS.join(", "), broker, "queue")
-        .option(
-            "--watch <s>",
-            "after the outage (default: 10 devices/rate, at least 3600)",
-            decimal(1, 1e6),
-        )
-        .option("--seed <n>", "of all draws", whole(0, 0x7fffffff), 1)
         .option("--json", "print the result as one JSON object")
         .addHelpText("after", HELP)
         .allowExcessArguments(false)

@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { Command, InvalidArgumentError, type OptionValues } from "commander"
-import { readFlags } from "../flags"
+import { readFlags, whole } from "../flags"
 import { compare, type Comparison } from "./compare"
 import { preset, presetNames } from "./presets"
 import { pageOf } from "./report/page"
@@ -10,7 +10,8 @@ import { jsonOf, textOf } from "./results"
 import { ROW_SIZES, ROW_STRATEGIES, type RowStrategy } from "./row"
 import { compareRows, rowJsonOf, rowTextOf } from "./row-results"
 import type { Scenario } from "./sim"
-import { decimal, INTERRUPTED, whole, type Io, type Tool } from "./tool"
+import { outageFlags } from "./outage-flags"
+import { INTERRUPTED, type Io, type Tool } from "./tool"
 
 export interface RunOptions {
     scenario: Scenario
@@ -90,46 +91,9 @@ export function readRunOptions(
             "in the fleet (default: 1000)",
             whole(1, 5_000_000),
         )
-        .option(
-            "--rate <c>",
-            "connections the broker completes a second",
-            decimal(0.01, 1e6),
-            100,
-        )
-        .option(
-            "--backlog <s>",
-            "seconds of service it queues; what comes then is dropped",
-            decimal(0.01, 3600),
-            20,
-        )
-        .option(
-            "--patience <s>",
-            "a device waits so long for TCP, and for CONNACK at first",
-            decimal(0.1, 600),
-            10,
-        )
-        .option(
-            "--outage <s>",
-            "the broker is away so long",
-            decimal(0, 86_400),
-            60,
-        )
-        .option("--silent", "while away it does not even refuse")
-        .option("--power-on", "no outage: all are switched on together")
+    outageFlags(command, { rate: 100, outageS: 60 })
         .option("--policy <names>", "which, with commas between", "all")
-        .option(
-            "--margin <m>",
-            "fitted spreads over m devices/rate",
-            decimal(1, 100),
-            1.25,
-        )
         .option("--broker <kind>", BROKERS.join(", "), broker, "queue")
-        .option(
-            "--watch <s>",
-            "after the outage (default: 10 devices/rate, at least 3600)",
-            decimal(1, 1e6),
-        )
-        .option("--seed <n>", "of all draws", whole(0, 0x7fffffff), 1)
         .option("--json", "print the result as one JSON object")
         .option(
             "--report <file>",

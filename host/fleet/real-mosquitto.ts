@@ -7,7 +7,7 @@ import * as faults from "../lab/faults"
 import { freePort, Mosquitto } from "../lab/mosquitto"
 import { RealNetwork } from "../vm/real-network"
 import type { Network } from "../vm/network"
-import { resultOf, type Result, type Scenario } from "./sim"
+import { countSecond, resultOf, type Result, type Scenario } from "./sim"
 import { fleetImage, VmFleet } from "./vm-fleet"
 
 const LOOPBACK = "127.0.0.1"
@@ -128,11 +128,7 @@ export class MosquittoFleet {
 
     private count() {
         this.attempts++
-        const second = Math.floor((this.nowMs - this.backMs) / 1000)
-        if (!(second >= 0)) return
-        const counts = this.attemptsBySecond
-        while (counts.length <= second) counts.push(0)
-        counts[second]++
+        countSecond(this.attemptsBySecond, this.nowMs - this.backMs)
     }
 
     /** What is known by now. What the broker completed in vain is not known. */

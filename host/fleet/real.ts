@@ -6,7 +6,7 @@ import { Sfc32 } from "../../src/core/random"
 import { VirtualClock } from "../vm/clock"
 import type { Network, Socket, SocketEvents } from "../vm/network"
 import { DEAD_MS, SimBroker, type Answer } from "./broker"
-import { resultOf, type Result, type Scenario } from "./sim"
+import { countSecond, resultOf, type Result, type Scenario } from "./sim"
 import { fleetImage, VmFleet } from "./vm-fleet"
 
 /** From SYN to RST, as in sim.ts. */
@@ -149,11 +149,7 @@ export class RealFleet {
 
     private count(nowMs: number) {
         this.attempts++
-        const second = Math.floor((nowMs - this.backMs) / 1000)
-        if (second < 0) return
-        const counts = this.attemptsBySecond
-        while (counts.length <= second) counts.push(0)
-        counts[second]++
+        countSecond(this.attemptsBySecond, nowMs - this.backMs)
     }
 
     /** What is known by now. */

@@ -146,7 +146,7 @@ export class FleetSim {
 
     private attempt(device: number, nowMs: number) {
         this.attempts++
-        this.count(nowMs)
+        countSecond(this.attemptsBySecond, nowMs - this.backMs)
         if (nowMs < this.backMs || nowMs < this.deadUntilMs) {
             const silent = this.scenario.silent && nowMs < this.backMs
             if (silent) this.unanswered(device, nowMs)
@@ -212,14 +212,6 @@ export class FleetSim {
             stage[device] = waitMs < 0 ? Stage.none : Stage.attempt
             return waitMs < 0 ? undefined : nowMs + waitMs
         })
-    }
-
-    private count(nowMs: number) {
-        const second = Math.floor((nowMs - this.backMs) / 1000)
-        if (second < 0) return
-        const counts = this.attemptsBySecond
-        while (counts.length <= second) counts.push(0)
-        counts[second]++
     }
 
     /** What is known by now. */
@@ -294,4 +286,12 @@ function bySecond(times: Float64Array): number[] {
         counts[second]++
     }
     return counts
+}
+
+/** Counts something in its second since the broker's return; not what was before, nor while that time is unknown (NaN). */
+export function countSecond(counts: number[], sinceMs: number) {
+    const second = Math.floor(sinceMs / 1000)
+    if (!(second >= 0)) return
+    while (counts.length <= second) counts.push(0)
+    counts[second]++
 }

@@ -60,16 +60,6 @@ export function consoleIo(): Io {
     }
 }
 
-/** A flag's value: a whole number in a range. */
-export const whole = (low: number, high: number) => (text: string) => {
-    const value = Number(text)
-    if (!/^\d+$/.test(text) || value < low || value > high)
-        throw new InvalidArgumentError(
-            `Allowed: whole numbers from ${low} to ${high}.`,
-        )
-    return value
-}
-
 /** A flag's value: a number in a range, with or without a fraction. */
 export const decimal = (low: number, high: number) => (text: string) => {
     const value = Number(text)
