@@ -21,7 +21,8 @@ interface Stage {
     args(mutant?: Mutant): string[] | undefined
 }
 
-const STAGE_LIMIT_MS = 300_000
+/** Far above what a part takes beside other work; a mutant that hangs is caught by this. */
+const STAGE_LIMIT_MS = 900_000
 
 /** The tests of a folder. */
 function testsIn(folder: string): string[] {
@@ -35,7 +36,7 @@ const runTests = (files: string[]) => [
     "tsx",
     "--test",
     "--test-reporter=tap",
-    "--test-timeout=120000",
+    "--test-timeout=300000",
     ...files,
 ]
 
