@@ -1,21 +1,17 @@
-// Compiles a DeviceScript program with the project's own `devs build`, once per content.
-import { spawnSync } from "node:child_process"
+// The DeviceScript programs of this project, compiled once per content of their sources.
+import { spawn, spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import {
     existsSync,
     mkdirSync,
-    mkdtempSync,
     readdirSync,
     readFileSync,
-    renameSync,
     rmSync,
-    statSync,
-    symlinkSync,
     writeFileSync,
 } from "node:fs"
-import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { sourcesOf } from "./sources"
 
 /** The folder of package.json. */
 export const PROJECT = join(dirname(fileURLToPath(import.meta.url)), "../..")
@@ -35,11 +31,11 @@ export interface Program {
     report: string
 }
 
-const CACHE = join(PROJECT, ".devicescript/programs")
+/** Where compiled programs are kept. */
+export const CACHE = join(PROJECT, ".devicescript/programs")
 
-/** What a compile may read: every program could import every source file. */
-const SOURCES = ["src", "devs", "test", "boards"]
-const LINKS = [...SOURCES, "node_modules", "devsconfig.json", "package.json"]
+/** What `devs` reads beside a program's sources. */
+export const CONFIG = ["package.json", "devsconfig.json"]
 
 const memory = new Map<string, Program>()
 
@@ -51,7 +47,7 @@ const memory = new Map<string, Program>()
 export function loadProgram(file: string): Program {
     const known = memory.get(file)
     if (known) return known
-    const folder = join(CACHE, keyOf(file))
+    const folder = folderOf(file)
     if (!existsSync(folder)) withLock(() => compile(file, folder))
     const program = {
         bytecode: readFileSync(join(folder, "bytecode.devs")),
@@ -62,73 +58,108 @@ export function loadProgram(file: string): Program {
     return program
 }
 
-function keyOf(file: string): string {
-    const hash = createHash("sha256")
-    hash.update(file)
-    for (const name of SOURCES) addTree(join(PROJECT, name), hash)
-    hash.update(readFileSync(join(PROJECT, "package.json")))
-    return `${file.replace(/\W+/g, "-")}-${hash.digest("hex").slice(0, 16)}`
-}
+/** Where a program is once it is compiled. */
+export const folderOf = (file: string) => join(CACHE, keyOf(file))
 
-function addTree(path: string, hash: ReturnType<typeof createHash>) {
-    if (!existsSync(path)) return
-    if (statSync(path).isDirectory()) {
-        for (const name of readdirSync(path).sort())
-            addTree(join(path, name), hash)
-    } else if (/\.(ts|json)$/.test(path) && !path.endsWith(".test.ts"))
-        hash.update(path).update(readFileSync(path))
-}
+const COMPILER = join(dirname(fileURLToPath(import.meta.url)), "compile.ts")
+const compilerArgs = (files: string[]) => [
+    "--import",
+    "tsx",
+    COMPILER,
+    ...files,
+]
 
-/** Compiles in a folder of its own: `devs build` always writes to `.devicescript/bin` of where it runs. */
 function compile(file: string, folder: string) {
     if (existsSync(folder)) return
-    mkdirSync(CACHE, { recursive: true })
-    const work = mkdtempSync(join(CACHE, "work-"))
+    const run = spawnSync(process.execPath, compilerArgs([file]), {
+        cwd: PROJECT,
+        encoding: "utf8",
+    })
+    if (!existsSync(folder)) throw new Error(run.stderr)
+}
+
+/**
+ * Compiles what is not in the cache yet, with two processes. A program that can't be compiled is left to whoever loads it.
+ * @param onDone called after each with how many are left
+ */
+export async function compileAll(
+    files: string[],
+    onDone: (left: number) => void,
+) {
+    const missing = files.filter(file => !existsSync(folderOf(file)))
+    if (!missing.length) return
+    let left = missing.length
+    const unlock = lock()
     try {
-        for (const name of LINKS)
-            if (existsSync(join(PROJECT, name)))
-                symlinkSync(join(PROJECT, name), join(work, name))
-        const cli = createRequire(import.meta.url).resolve(
-            "@devicescript/cli/built/devicescript-cli.cjs",
-        )
-        const run = spawnSync(
-            process.execPath,
-            [cli, "build", file, "--stats"],
-            { cwd: work, encoding: "utf8" },
-        )
-        const report = run.stdout + run.stderr
-        const out = join(work, ".devicescript/bin")
-        if (run.status !== 0 || !existsSync(join(out, "bytecode.devs")))
-            throw new Error(`devs build ${file} failed:\n${report}`)
-        writeFileSync(join(out, "report.txt"), report)
-        renameSync(out, folder)
+        const halves = [0, 1].map(h => missing.filter((_, i) => i % 2 === h))
+        const first = compileInTurn(halves[0], () => onDone(--left))
+        // The first compile unpacks @devicescript/*; the others find that done.
+        await first.started
+        const second = compileInTurn(halves[1], () => onDone(--left))
+        await Promise.all([first.ended, second.ended])
     } finally {
-        rmSync(work, { recursive: true, force: true })
+        unlock()
     }
+}
+
+/** Resolves `started` with the first program, `ended` with the last. */
+function compileInTurn(files: string[], onDone: () => void) {
+    const child = spawn(process.execPath, compilerArgs(files), {
+        cwd: PROJECT,
+        stdio: ["ignore", "pipe", "ignore"],
+    })
+    const ended = new Promise<void>(done => child.on("close", () => done()))
+    const started = new Promise<void>(done => {
+        child.stdout.setEncoding("utf8").on("data", (text: string) => {
+            for (let n = text.split("\n").length; n > 1; --n) onDone()
+            done()
+        })
+        child.on("close", () => done())
+    })
+    return { started, ended }
+}
+
+/** Changes when one of the program's own files does, or what `devs` reads for every program: the boards, too. */
+function keyOf(file: string): string {
+    const hash = createHash("sha256")
+    for (const [path, text] of sourcesOf(PROJECT, file))
+        hash.update(path).update(text)
+    const boards = join(PROJECT, "boards")
+    const names = existsSync(boards) ? readdirSync(boards).sort() : []
+    for (const name of names.filter(n => n.endsWith(".board.json")))
+        hash.update(name).update(readFileSync(join(boards, name)))
+    for (const name of CONFIG) hash.update(readFileSync(join(PROJECT, name)))
+    return `${file.replace(/\W+/g, "-")}-${hash.digest("hex").slice(0, 16)}`
 }
 
 /** One compile at a time: each unpacks @devicescript/* into the one node_modules. */
 export function withLock(run: () => void) {
-    const lock = join(CACHE, "lock")
-    mkdirSync(CACHE, { recursive: true })
-    const pause = new Int32Array(new SharedArrayBuffer(4))
-    while (!take(lock)) Atomics.wait(pause, 0, 0, 50)
+    const unlock = lock()
     try {
         run()
     } finally {
-        rmSync(lock, { force: true })
+        unlock()
     }
 }
 
+/** Waits for the lock; returns what gives it back. */
+function lock() {
+    const file = join(CACHE, "lock")
+    mkdirSync(CACHE, { recursive: true })
+    const pause = new Int32Array(new SharedArrayBuffer(4))
+    while (!take(file)) Atomics.wait(pause, 0, 0, 50)
+    return () => rmSync(file, { force: true })
+}
+
 /** Takes the lock, also from a process that is gone. */
-function take(lock: string): boolean {
+function take(file: string): boolean {
     try {
-        writeFileSync(lock, `${process.pid}`, { flag: "wx" })
+        writeFileSync(file, `${process.pid}`, { flag: "wx" })
         return true
     } catch {
-        const owner = Number(readText(lock))
+        const owner = Number(readText(file))
         // An empty one is just being written.
-        if (owner && !isRunning(owner)) rmSync(lock, { force: true })
+        if (owner && !isRunning(owner)) rmSync(file, { force: true })
         return false
     }
 }
