@@ -1,10 +1,12 @@
 // `npm run crashes`: what a program that crashes again and again does to its broker and to its flash, with the restart limit and
 // without, and what a fleet that crashes together does: the README's tables.
-import { writeSync } from "node:fs"
+import { setImmediate } from "node:timers/promises"
 import { Command } from "commander"
 import { readFlags, whole } from "./flags"
+import { consoleIo, INTERRUPTED, type Io } from "./fleet/tool"
 import { playCrashHerd } from "./lab/crash-herd"
 import { mostIn, playCrashLoop, type CrashLoop } from "./lab/crash-loop"
+import { span } from "./show"
 
 /** From CONNACK to the crash. */
 const AFTER_S = [1, 30, 180, 660]
@@ -16,6 +18,7 @@ const WINDOW_MS = 120_000
 interface Row {
     program: "herdless" | "stock"
     crashAfterS: number
+    /** As many as were played. */
     hours: number
     connections: number
     perHour: number
@@ -31,17 +34,39 @@ const STOCK: Partial<CrashLoop> = {
     address: "127.0.0.1:1883",
 }
 
+/**
+ * Shows how far something is and lets Ctrl-C through, which no simulation does by itself.
+ * @param total of what it counts
+ * @returns to be called with how much of it is done: whether to go on
+ */
+function follow(io: Io, what: string, total: number) {
+    const startMs = performance.now()
+    return async (done: number) => {
+        const spentMs = performance.now() - startMs
+        const leftMs = (spentMs / done) * (total - done)
+        const percent = Math.floor((100 * done) / total)
+        io.status(`${what}: ${percent} %, ${span(leftMs)} to go`)
+        await setImmediate()
+        return !io.stopped()
+    }
+}
+
+const tenths = (n: number) => Math.round(n * 10) / 10
+
 async function measure(
+    io: Io,
     program: Row["program"],
     crashAfterS: number,
-    hours: number,
+    ofHours: number,
 ): Promise<Row> {
-    const { connectMs, flashWrites } = await playCrashLoop({
+    const what = `${program}, crash after ${crashAfterS} s`
+    const { connectMs, flashWrites, minutes } = await playCrashLoop({
         ...(program === "stock" ? STOCK : {}),
         crashAfterMs: crashAfterS * 1000,
-        minutes: hours * 60,
+        minutes: ofHours * 60,
+        goesOn: follow(io, what, ofHours * 60),
     })
-    const tenths = (n: number) => Math.round(n * 10) / 10
+    const hours = minutes / 60
     return {
         program,
         crashAfterS,
@@ -100,14 +125,15 @@ interface HerdRow {
 const HERD_STARTS = 7
 
 async function herd(
+    io: Io,
     program: HerdRow["program"],
     devices: number,
-    onMinute: (minutes: number) => void,
 ): Promise<HerdRow[]> {
+    const { seconds } = HERDS[program]
     const times = await playCrashHerd({
         ...HERDS[program],
         devices,
-        onMinute,
+        goesOn: follow(io, program, Math.ceil(seconds / 60)),
     })
     const rows: HerdRow[] = []
     for (let start = 1; start <= HERD_STARTS; ++start) {
@@ -146,7 +172,8 @@ The firmware, and the stock MQTTClient of @devicescript/net, each in the lab and
 after every CONNACK. The stock client does the same hour after hour: it is played for fewer hours.
 With --herd: so many devices at once, which a retained message kills 20 ms after every CONNACK, start by start; "spread" is the firmware with SPREAD=25000.
 
-Exit codes: 0 measured; 1 it could not be measured; 2 a flag can't be used.
+Exit codes: 0 measured; 1 it could not be measured; 2 a flag can't be used; 130 Ctrl-C, after the rows
+that are known, the last one for the hours that were played.
 
 Examples:
   npm run crashes
@@ -160,42 +187,41 @@ interface Flags {
     json: boolean
 }
 
-/** Prints a row; as text, with a head before the first. */
-function printer<T>(json: boolean, head: string, words: (row: T) => string) {
-    const print = (text: string) => writeSync(1, text + "\n")
-    if (!json) print(head)
-    return (row: T) => print(json ? JSON.stringify(row) : words(row))
+/** Prints rows; as text, with a head before the first. */
+function printer<T>(
+    io: Io,
+    json: boolean,
+    head: string,
+    words: (row: T) => string,
+) {
+    if (!json) io.out(head + "\n")
+    return (row: T) => io.out((json ? JSON.stringify(row) : words(row)) + "\n")
 }
 
-async function single({ hours, stockHours, json }: Flags) {
-    const print = printer(json, HEAD, inWords)
+async function single(io: Io, { hours, stockHours, json }: Flags) {
+    const print = printer(io, json, HEAD, inWords)
     for (const program of ["herdless", "stock"] as const)
-        for (const afterS of AFTER_S)
-            print(
-                await measure(
-                    program,
-                    afterS,
-                    program === "stock" ? stockHours : hours,
-                ),
-            )
+        for (const afterS of AFTER_S) {
+            const ofHours = program === "stock" ? stockHours : hours
+            print(await measure(io, program, afterS, ofHours))
+            if (io.stopped()) return
+        }
 }
 
-async function together(devices: number, { json }: Flags) {
-    const print = printer(json, HERD_HEAD, herdInWords)
+async function together(io: Io, devices: number, { json }: Flags) {
+    const print = printer(io, json, HERD_HEAD, herdInWords)
     for (const program of ["herdless", "spread", "stock"] as const) {
-        const startedMs = Date.now()
-        const progress = (minutes: number) => {
-            if (!process.stderr.isTTY) return
-            const all = HERDS[program].seconds / 60
-            const spentS = (Date.now() - startedMs) / 1000
-            const leftS = Math.round((spentS / minutes) * (all - minutes))
-            writeSync(2, `\r${program}: ${leftS} s to go \x1b[K\r`)
-        }
-        for (const row of await herd(program, devices, progress)) print(row)
+        for (const row of await herd(io, program, devices)) print(row)
+        if (io.stopped()) return
     }
 }
 
-async function main() {
+/**
+ * The tool.
+ * @param args what follows the script's name
+ * @returns the exit code
+ */
+export async function crashes(args: string[], io: Io): Promise<number> {
     const hours = whole(1, 1000)
     const command = new Command("npm run crashes --")
         .description("Connections of a device whose program keeps crashing.")
@@ -208,19 +234,22 @@ async function main() {
         )
         .option("--json", "one JSON object for each row", false)
         .addHelpText("after", HELP)
-    const flags = readFlags(command, process.argv.slice(2), (text, isError) =>
-        writeSync(isError ? 2 : 1, text),
+    const flags = readFlags(command, args, (text, isError) =>
+        (isError ? io.err : io.out)(text),
     )
-    if (typeof flags === "number") process.exit(flags)
+    if (typeof flags === "number") return flags
     const given = flags as Flags
     try {
-        if (given.herd) await together(given.herd, given)
-        else await single(given)
-        process.exit(0)
+        if (given.herd) await together(io, given.herd, given)
+        else await single(io, given)
     } catch (e) {
-        console.error(`npm run crashes: ${(e as Error).message}`)
-        process.exit(1)
+        io.err(`npm run crashes: ${(e as Error).message}\n`)
+        return 1
     }
+    return io.stopped() ? INTERRUPTED : 0
 }
 
-if (process.argv[1]?.endsWith("crashes.ts")) void main()
+if (process.argv[1]?.endsWith("crashes.ts"))
+    void crashes(process.argv.slice(2), consoleIo()).then(
+        code => (process.exitCode = code),
+    )

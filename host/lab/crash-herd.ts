@@ -14,8 +14,8 @@ export interface CrashHerd {
     /** From the message on. */
     seconds: number
     seed?: number
-    /** Called after every minute played. */
-    onMinute?: (minutes: number) => void
+    /** Called after every minute played; the play ends there when it says false. */
+    goesOn?: (minutes: number) => Promise<boolean>
 }
 
 /** Everyone comes online first, within this. */
@@ -31,7 +31,7 @@ const MINUTE_MS = 60_000
  * @returns for each device when it connected, ms from the message on
  */
 export async function playCrashHerd(herd: CrashHerd): Promise<number[][]> {
-    const { spec, address = "broker:1883", seconds, onMinute } = herd
+    const { spec, address = "broker:1883", seconds, goesOn } = herd
     const world = new World({ seed: herd.seed ?? 1, keepLog: 1000 })
     try {
         const broker = world.scripted(address)
@@ -65,7 +65,7 @@ export async function playCrashHerd(herd: CrashHerd): Promise<number[][]> {
             leftMs -= partMs
             forget(broker)
             for (const d of byName.values()) d.console.length = 0
-            onMinute?.(n)
+            if (goesOn && !(await goesOn(n))) break
         }
         return [...connectMs.values()]
     } finally {

@@ -12,6 +12,8 @@ export interface CrashLoop {
     /** For so long. */
     minutes: number
     seed?: number
+    /** Called after every part with the minutes played; the play ends there when it says false. */
+    goesOn?: (minutes: number) => Promise<boolean>
 }
 
 /** What came of it. */
@@ -21,12 +23,14 @@ export interface Crashes {
     /** Times the program died. */
     crashes: number
     flashWrites: number
+    /** How long was played. */
+    minutes: number
 }
 
 const MINUTE_MS = 60_000
 
 /** Between two times that the records are emptied. */
-const PART_MIN = 60
+const PART_MIN = 15
 
 /** Plays it. */
 export async function playCrashLoop(loop: CrashLoop): Promise<Crashes> {
@@ -51,16 +55,21 @@ export async function playCrashLoop(loop: CrashLoop): Promise<Crashes> {
             },
         })
         device.powerOn()
-        for (let left = minutes; left > 0; left -= PART_MIN) {
-            await world.run(Math.min(left, PART_MIN) * MINUTE_MS)
+        let played = 0
+        while (played < minutes) {
+            const part = Math.min(minutes - played, PART_MIN)
+            await world.run(part * MINUTE_MS)
+            played += part
             // A week's records would fill the memory.
             broker.packets.length = 0
             const open = broker.open
             broker.conns.splice(0, broker.conns.length, ...open)
             device.console.length = device.lines.length = 0
+            if (loop.goesOn && !(await loop.goesOn(played))) break
         }
         const { flashWrites, panics } = device
-        return { connectMs, crashes: panics.length, flashWrites }
+        const crashes = panics.length
+        return { connectMs, crashes, flashWrites, minutes: played }
     } finally {
         await world.close()
     }
