@@ -25,6 +25,7 @@ export type { Will } from "./mqtt/encode"
 export type { Announcement } from "./mqtt/session"
 export { mqtt311, type Codec, type MakeCodec } from "./mqtt/codec"
 export { mqtt5, mqttAuto, type Mqtt5Options } from "./mqtt/v5-codec"
+export { messageExpiry } from "./mqtt/v5-expiry"
 export { serverMoves, type Server } from "./mqtt/servers"
 export {
     encodeProperties,

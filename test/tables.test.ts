@@ -32,6 +32,7 @@ import { cases as topic } from "./mqtt/topic.cases"
 import { cases as codec5 } from "./mqtt/v5-codec.cases"
 import { cases as parser5 } from "./mqtt/v5-parser.cases"
 import { cases as rules5 } from "./mqtt/v5-rules.cases"
+import { cases as session5 } from "./mqtt/v5-session.cases"
 
 const PROGRAMS = {
     "test/bytecode/core-tables.ts": [int, random, backoff, verdict, line],
@@ -47,7 +48,7 @@ const PROGRAMS = {
         session,
     ],
     "test/bytecode/mqtt-tables.ts": [bytes, encode, parser, topic],
-    "test/bytecode/mqtt5-tables.ts": [codec5, parser5, rules5],
+    "test/bytecode/mqtt5-tables.ts": [codec5, parser5, rules5, session5],
     "test/bytecode/restart-tables.ts": [fleetPolicy, record, restart, watchdog],
 }
 

@@ -133,6 +133,7 @@ function makeSession() {
                 delivered++
             },
             skipped() {},
+            unsent() {},
             violation: end,
             dismissed: end,
             silent: end,

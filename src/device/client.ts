@@ -16,7 +16,6 @@ import {
     type SessionOptions,
     type SessionPort,
     type Subscription,
-    type SubscriptionState,
 } from "../mqtt/session"
 import { checkTopicFilter, checkTopicName } from "../mqtt/topic"
 import { Handlers } from "./handlers"
@@ -448,7 +447,7 @@ export class Client implements Port, SessionPort {
                 this.counters.published++
                 return "sent"
             }
-        const entry: Entry = { packet, properties }
+        const entry: Entry = { packet, properties, sinceMs: nowMs }
         const dropped = this.outbox.push(entry)
         if (dropped === undefined) return "queued"
         const count = dropped.length
@@ -463,8 +462,10 @@ export class Client implements Port, SessionPort {
             if (entry === undefined) return
             // Not what has come since: an application faster than that would never be up to date again.
             this.pace(nowMs)
+            const { codec } = this.session
+            const late = codec.expires && codec.expires(entry, nowMs)
             const { packet, properties } = entry
-            const fault = this.refusal(packet, properties)
+            const fault = late ? "expired" : this.refusal(packet, properties)
             if (fault !== undefined) {
                 this.outbox.shift()
                 this.dropped("outbox", undefined, packet.length, fault, 1)
@@ -653,6 +654,10 @@ export class Client implements Port, SessionPort {
         this.dropped("in", topic, packetBytes, "larger than packet limit", 1)
     }
 
+    unsent(topic: string, packetBytes: number, fault: string) {
+        this.dropped("out", topic, packetBytes, fault, 1)
+    }
+
     /** Waiting cures no broken peer in a hurry: the slow lane, not the schedule. */
     violation(clause: string, reason: string) {
         const verdict = slow(`${clause} ${reason}`)
@@ -671,8 +676,14 @@ export class Client implements Port, SessionPort {
     }
 
     settled(subscription: Subscription) {
-        const { state } = subscription
-        const told = this.answerAll(false, subscribed(state), subscription)
+        const { state, filter, why } = subscription
+        if (state === "refused")
+            this.dropped("subscription", filter, undefined, `refused ${why}`, 0)
+        const told = this.answerAll(
+            false,
+            subscribed(subscription),
+            subscription,
+        )
         // Whoever was told "queued" counts on it: asked for again.
         if (told && state === "refused") this.session.forget(subscription)
     }
@@ -755,7 +766,7 @@ export class Client implements Port, SessionPort {
         // One that was refused after "queued" is asked for again, now.
         if (known.length && known[0].state === "refused")
             this.session.forget(known[0])
-        else if (known.length) return subscribed(known[0].state)
+        else if (known.length) return subscribed(known[0])
         if (this.session.subscriptions.length >= MAX_SUBSCRIPTIONS)
             return `refused: ${MAX_SUBSCRIPTIONS} subscriptions are the most`
         const subscription: Found = {
@@ -835,13 +846,13 @@ export class Client implements Port, SessionPort {
     }
 }
 
-/** What `subscribe` says of a subscription in this state. */
-function subscribed(state: SubscriptionState): Outcome {
+/** What `subscribe` says of a subscription. */
+function subscribed({ state, why }: Subscription): Outcome {
     switch (state) {
         case "live":
             return "granted"
         case "refused":
-            return "refused: by the broker"
+            return "refused: " + why
         case "dropped":
             return "refused: unsubscribed"
         case "unanswered":

@@ -94,7 +94,8 @@ class Qos1 extends InFlight implements Qos1Port {
             await ds.sleep(1)
         }
         if (this.client.isStopped()) return "refused: stopped"
-        return this.accept(flightOf(packet, settled, options.properties))
+        const { properties } = options
+        return this.accept(flightOf(packet, ds.millis(), settled, properties))
     }
 
     private accept(flight: Flight): Outcome {

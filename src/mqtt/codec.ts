@@ -7,6 +7,7 @@
 import type { Endpoint, Reviewer } from "../core/connection"
 import { connackVerdict311, type Verdict } from "../core/verdict"
 import { connectPacket, type ConnectOptions } from "./encode"
+import type { Entry } from "./outbox"
 import { Parser, type Packet } from "./parser"
 
 /** Bytes in, packets out; parser.ts has the contract. */
@@ -15,6 +16,9 @@ export interface PacketParser {
     next(): Packet | undefined
     reset(): void
 }
+
+/** Takes the time a message has waited off its expiry, in steps of a second; true when none is left. */
+export type Expires = (entry: Entry, nowMs: number) => boolean
 
 /** One version of MQTT. */
 export interface Codec extends Reviewer {
@@ -37,6 +41,8 @@ export interface Codec extends Reviewer {
     maximumPacketBytes?: number
     /** Why the broker would not take a PUBLISH, in words, as far as it has said; undefined: it would. */
     refuses?(packet: Buffer, properties?: Buffer): string | undefined
+    /** Left out where messages don't expire. */
+    expires?: Expires
     /** Takes note of a packet, before the session does; what it returns is sent at once. */
     heard?(packet: Packet, nowMs: number): Buffer | undefined
     /** What a code that is not 0 means: in CONNACK or, `inDisconnect`, in the broker's DISCONNECT. */

@@ -24,7 +24,8 @@ import {
 } from "./encode"
 import type { Packet } from "./parser"
 import { Repeats } from "./repeats"
-import type { Reliable, Session } from "./session"
+import type { Codec } from "./codec"
+import type { Reliable, Session, Subscription } from "./session"
 import type { Outbox, Entry } from "./outbox"
 
 /** A QoS 1 message on its way. */
@@ -42,10 +43,20 @@ export interface Flight extends Entry {
 /** A message to accept: a packet made by `publishPacket` with QoS 1 and any identifier. */
 export function flightOf(
     packet: Buffer,
+    sinceMs: number,
     settled?: Settled,
     properties?: Buffer,
 ): Flight {
-    return { packet, properties, settled, packetId: 0, sentMs: -1, tries: 0 }
+    const sentMs = -1
+    return {
+        packet,
+        properties,
+        sinceMs,
+        settled,
+        packetId: 0,
+        sentMs,
+        tries: 0,
+    }
 }
 
 /** Told "acknowledged", or "dropped: why". */
@@ -56,6 +67,9 @@ const CLOSED_ON_MS = 5000
 
 /** A session that has lasted this long is not one in which everything fails. */
 const PROOF_MS = 10000
+
+/** Filters dropped without a connection that the broker is told of. */
+const MAX_GONE = 64
 
 /** So many times, and a message is set aside. */
 export const POISON_TRIES = 3
@@ -72,6 +86,8 @@ export class InFlight implements Reliable {
     private known = false
     /** Messages in. */
     readonly inbound = new Repeats()
+    /** Filters dropped without a connection, or without an answer. */
+    private gone: Subscription[] = []
     /** The next CONNECT asks for a new session: there is something in the old one that can't be taken. */
     private startClean = false
 
@@ -122,8 +138,8 @@ export class InFlight implements Reliable {
     send(session: Session, nowMs: number): boolean {
         const { codec } = session
         let f = this.next(nowMs, codec.receiveMaximum)
-        while (f !== undefined && codec.refuses) {
-            const fault = codec.refuses(f.packet, f.properties)
+        while (f !== undefined) {
+            const fault = this.faultOf(f, codec, nowMs)
             if (fault === undefined) break
             this.refused(this.take(this.sent), fault)
             f = this.next(nowMs, codec.receiveMaximum)
@@ -132,6 +148,30 @@ export class InFlight implements Reliable {
         if (f.packetId === 0) this.name(f, session.freePacketId())
         if (session.send(f.packet, nowMs, f.properties) !== 0) return false
         this.written(nowMs)
+        return true
+    }
+
+    /** Why a message can't go. */
+    private faultOf(
+        f: Flight,
+        codec: Codec,
+        nowMs: number,
+    ): string | undefined {
+        // What the broker may know goes once more, however late [MQTT-4.4.0-1].
+        const isOwed = this.known && f.sentMs >= 0
+        if (codec.expires && codec.expires(f, nowMs) && !isOwed)
+            return "expired"
+        return codec.refuses ? codec.refuses(f.packet, f.properties) : undefined
+    }
+
+    left(subscription: Subscription) {
+        if (this.gone.length < MAX_GONE) this.gone.push(subscription)
+    }
+
+    retracts(session: Session, nowMs: number): boolean {
+        const { gone } = this
+        if (!gone.length) return false
+        session.retract(gone.shift() as Subscription, nowMs)
         return true
     }
 
@@ -155,6 +195,7 @@ export class InFlight implements Reliable {
         this.startClean = false
         this.sent = 0
         this.inbound.connected(sessionPresent)
+        if (!sessionPresent) this.gone = []
     }
 
     /**

@@ -8,6 +8,8 @@ export interface Entry {
     packet: Buffer
     /** Of a PUBLISH, for MQTT 5; see `Session.send`. */
     properties?: Buffer
+    /** Since when it waits, ms; its expiry counts from there. */
+    sinceMs: number
 }
 
 /**

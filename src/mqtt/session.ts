@@ -15,7 +15,7 @@ import {
     unsubscribePacket,
     type ConnectOptions,
 } from "./encode"
-import type { Connack, Packet, Publish } from "./parser"
+import type { Connack, Packet, Publish, Suback } from "./parser"
 import { matches } from "./topic"
 
 /** What the session says at each connection, and how patient it is. */
@@ -49,6 +49,8 @@ export interface Subscription {
     filter: string
     qos: 0 | 1
     state: SubscriptionState
+    /** Why it is refused, in words. */
+    why?: string
     handler: (message: Publish) => void | Promise<void>
 }
 
@@ -65,6 +67,8 @@ export interface SessionPort {
     deliver(subscription: Subscription, message: Publish): void
     /** A message larger than maxPacketBytes was skipped. */
     skipped(topic: string, packetBytes: number): void
+    /** The birth or the farewell could not go: the broker would not take it. */
+    unsent(topic: string, packetBytes: number, fault: string): void
     /** The broker ends the connection and says why (MQTT 5). */
     dismissed(code: number): void
     /** Something that no correct peer does; the connection must go. */
@@ -85,6 +89,10 @@ export interface Reliable {
     takes(packet: Packet, session: Session, nowMs: number): boolean
     /** Whether a packet identifier is in use. */
     holds(packetId: number): boolean
+    /** Nobody wants this any more, and the broker, who may keep the session, could not be told. */
+    left(subscription: Subscription): void
+    /** Tells of one of those, while there is room; false when none is left. */
+    retracts(session: Session, nowMs: number): boolean
 }
 
 /** A SUBSCRIBE or UNSUBSCRIBE without its answer. */
@@ -142,11 +150,15 @@ export class Session {
         this.codec.parser.reset()
         this.pingedMs = -1
         this.askAgainMs = -1
-        const pending = this.pending
+        const { pending } = this
+        const { reliable } = this.options
         this.pending = []
         for (const s of this.subscriptions) s.state = "new"
         for (const p of pending)
-            if (p.leaving) this.port.unsubscribed(p.subscription)
+            if (p.leaving) {
+                if (reliable) reliable.left(p.subscription)
+                this.port.unsubscribed(p.subscription)
+            }
     }
 
     /** Says goodbye: the farewell, then DISCONNECT. */
@@ -225,6 +237,13 @@ export class Session {
         // Whoever waits for it to be granted must not wait for ever.
         if (state === "new" || state === "asked")
             this.port.settled(subscription)
+        const { reliable } = this.options
+        if (!this.up && reliable) reliable.left(subscription)
+        this.retract(subscription, nowMs)
+    }
+
+    /** Tells the broker that nobody wants a filter any more. */
+    retract(subscription: Subscription, nowMs: number) {
         // The same filter may still be wanted by another handler. If not, even one that was never
         // asked for is taken back: the broker may hold it for a handler dropped before.
         if (!this.up || this.wants(subscription.filter))
@@ -274,7 +293,7 @@ export class Session {
                 this.port.skipped(packet.topic, packet.packetBytes)
                 return
             case "suback":
-                return this.suback(packet.packetId, packet.codes, nowMs)
+                return this.suback(packet, nowMs)
             case "unsuback":
                 return this.unsuback(packet.packetId, nowMs)
             case "disconnect":
@@ -299,7 +318,11 @@ export class Session {
     private announce(what: Announcement | undefined, nowMs: number) {
         if (what === undefined) return
         const { topic, payload, retain } = what
-        this.send(publishPacket(topic, payload, 0, retain, 0, false), nowMs)
+        const { codec } = this
+        const packet = publishPacket(topic, payload, 0, retain, 0, false)
+        const fault = codec.refuses ? codec.refuses(packet) : undefined
+        if (fault === undefined) this.send(packet, nowMs)
+        else this.port.unsent(topic, packet.length, fault)
     }
 
     private acknowledge(qos: number, packetId: number, nowMs: number) {
@@ -323,6 +346,10 @@ export class Session {
             const { filter, qos } = s
             this.send(subscribePacket(packetId, [{ filter, qos }]), nowMs)
         }
+        const { reliable } = this.options
+        if (reliable)
+            while (this.pending.length < SUBSCRIBE_WINDOW)
+                if (!reliable.retracts(this, nowMs)) return
     }
 
     /** Notes that an answer is expected; returns the packet identifier it will carry. */
@@ -366,7 +393,7 @@ export class Session {
         return subscription
     }
 
-    private suback(packetId: number, codes: number[], nowMs: number) {
+    private suback({ packetId, codes, reason }: Suback, nowMs: number) {
         const s = this.answered(packetId, false)
         if (s === undefined) return
         if (codes.length !== 1)
@@ -374,6 +401,10 @@ export class Session {
                 "MQTT-3.8.4-5",
                 "SUBACK for another number of filters",
             )
+        s.why = "by the broker"
+        // Only MQTT 5 says more.
+        if (codes[0] >= 0x80 && reason !== undefined)
+            s.why += ": " + this.codec.verdict(codes[0], false).reason
         this.settle(s, codes[0] >= 0x80 ? "refused" : "live")
         // Still there: nobody was told, who would ask again himself.
         if (s.state === "refused" && this.subscriptions.indexOf(s) >= 0)

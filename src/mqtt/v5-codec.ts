@@ -13,7 +13,13 @@ import {
     type Verdict,
 } from "../core/verdict"
 import { copy } from "./bytes"
-import { mqtt311, type Codec, type MakeCodec, type PacketParser } from "./codec"
+import {
+    mqtt311,
+    type Codec,
+    type Expires,
+    type MakeCodec,
+    type PacketParser,
+} from "./codec"
 import { begin, connectPacket, type ConnectOptions } from "./encode"
 import type { Connack, Packet } from "./parser"
 import { Rivals } from "./rivals"
@@ -21,6 +27,7 @@ import type { ServerMoves } from "./servers"
 import { Parser5 } from "./v5-parser"
 import {
     encodeProperties,
+    fieldBytes,
     numberOf,
     Owner,
     PropertyId,
@@ -55,6 +62,8 @@ export interface Mqtt5Options {
     properties?: Property[]
     /** Properties of the will, such as its delay. */
     willProperties?: Property[]
+    /** `messageExpiry`: a message's expiry counts from when it was published, not from when it leaves. */
+    expiry?: Expires
     /** `serverMoves(...)`: where the broker may send the device. Default: nowhere. */
     servers?: (endpoint: Endpoint) => ServerMoves
 }
@@ -93,11 +102,6 @@ export function insertSection(
     }
     copy(target, to, packet, at, packet.length - at)
     return target
-}
-
-/** A field's two length bytes and the field (1.5.4). */
-function fieldBytes(packet: Buffer, at: number): number {
-    return 2 + ((packet[at] << 8) | packet[at + 1])
 }
 
 /**
@@ -155,6 +159,7 @@ export class Codec5 implements Codec {
     receiveMaximum = NO_MAXIMUM
     maximumQos: number | undefined = undefined
     maximumPacketBytes: number | undefined = undefined
+    readonly expires: Expires | undefined
     /** The broker keeps retained messages. */
     private retains = true
     /** A broker refused a CONNECT for its retained will: none is sent any more, for the rest of the run. */
@@ -184,6 +189,7 @@ export class Codec5 implements Codec {
     ) {
         this.parser5 = new Parser5(maxPacketBytes)
         this.parser = this.parser5
+        this.expires = options.expiry
         this.servers = options.servers ? options.servers(endpoint) : undefined
     }
 
@@ -283,6 +289,8 @@ export class Codec5 implements Codec {
             this.connack(packet)
         } else if (packet.type === "disconnect") {
             this.words(packet.code, packet.properties)
+        } else if (packet.type === "puback" || packet.type === "suback") {
+            this.said = packet.reason ? packet.reason : ""
         } else if (packet.type === "malformed") {
             this.garbled = true
             if (packet.code !== undefined && this.acceptedMs >= 0)

@@ -204,6 +204,29 @@ export function numberOf(
     return value === undefined ? otherwise : (value as number)
 }
 
+/** Where the value of the first property with this id stands in encoded ones, or -1. Any bytes may be asked about. */
+export function valueAt(encoded: Buffer, id: PropertyId): number {
+    const { length } = encoded
+    let at = 0
+    while (at < length) {
+        const own = encoded[at++]
+        if (own === id) return at
+        const kind = shape(own)
+        if (kind === 0) return -1
+        const form = kind & FORM_MASK
+        if (form === Form.varint) while (at < length && encoded[at] > 127) at++
+        at += form < Form.text ? valueBytes(form, 0) : fieldBytes(encoded, at)
+        if (form === Form.pair) at += fieldBytes(encoded, at)
+    }
+    return -1
+}
+
+/** A field's two length bytes and the field (1.5.4); beyond the end there is nothing. */
+export function fieldBytes(encoded: Buffer, at: number): number {
+    if (at + 2 > encoded.length) return 2
+    return 2 + ((encoded[at] << 8) | encoded[at + 1])
+}
+
 // ---- out ----
 
 /** Bytes of a variable byte integer (1.5.5). */
@@ -337,7 +360,7 @@ function putU16(target: Buffer, at: number, value: number): number {
     return at + 2
 }
 
-function putU32(target: Buffer, at: number, value: number): number {
+export function putU32(target: Buffer, at: number, value: number): number {
     const high = Math.floor(value / 0x10000)
     return putU16(target, putU16(target, at, high), value - high * 0x10000)
 }

@@ -18,7 +18,7 @@ function accept(q: InFlight, count: number) {
     for (let i = 0; i < count; ++i) {
         const letter = String.fromCharCode(97 + q.entries())
         const packet = publishPacket("t", letter, 1, false, 1, false)
-        q.outbox.push(flightOf(packet))
+        q.outbox.push(flightOf(packet, 0))
     }
 }
 

@@ -72,7 +72,7 @@ test("any course: all accepted is acknowledged or set aside, in order, identifie
                             1,
                             false,
                         )
-                        if (!outbox.push(flightOf(packet))) accepted++
+                        if (!outbox.push(flightOf(packet, nowMs))) accepted++
                     } else if (s.what === "send") send()
                     else if ("at" in s) {
                         if (out.length) acknowledge(s.at)

@@ -13,12 +13,13 @@ import { type Case, equal } from "../cases"
 function packet(id: number, bytes: number): Entry {
     const p = Buffer.alloc(bytes)
     p[0] = id
-    return { packet: p }
+    return { packet: p, sinceMs: 0 }
 }
 
 /** A PUBLISH. */
 function message(topic: string, payload: string): Entry {
-    return { packet: publishPacket(topic, payload, 0, false, 0, false) }
+    const packet = publishPacket(topic, payload, 0, false, 0, false)
+    return { packet, sinceMs: 0 }
 }
 
 /** Takes everything out; the ids in order. */

@@ -22,7 +22,7 @@ test("any pushes and shifts: the newest that fit, in order, and nothing lost unc
                         assert.equal(outbox.shift(), model.shift())
                         continue
                     }
-                    const packet = { packet: Buffer.alloc(bytes) }
+                    const packet = { packet: Buffer.alloc(bytes), sinceMs: 0 }
                     model.push(packet)
                     let dropped = 0
                     while (

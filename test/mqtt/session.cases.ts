@@ -90,6 +90,9 @@ export class World implements SessionPort {
     skipped(topic: string, packetBytes: number) {
         this.note(`skipped ${topic} of ${packetBytes}`)
     }
+    unsent(topic: string, packetBytes: number, fault: string) {
+        this.note(`unsent ${topic} of ${packetBytes}: ${fault}`)
+    }
     violation(clause: string, reason: string) {
         this.note(`violation ${clause} ${reason}`)
         this.session.close()
@@ -161,7 +164,7 @@ export class World implements SessionPort {
     accept(payload: string) {
         const flights = this.options.reliable as InFlight
         const packet = publishPacket("t", payload, 1, false, 1, false)
-        flights.outbox.push(flightOf(packet))
+        flights.outbox.push(flightOf(packet, this.nowMs))
         this.resend()
     }
 
@@ -928,6 +931,56 @@ export function cases(): Case[] {
                 w.expect("PUBACK 9")
                 w.hearsHex("3a060001740009" + "79")
                 w.expect("PUBACK 9, t gets t=y")
+            },
+        },
+        {
+            name: "unsubscribe without a connection: where the broker has kept the session, it is told at the next",
+            run: () => {
+                const w = withQos1()
+                for (let i = 0; i < 6; ++i) w.subscribe("f" + i)
+                const { subscriptions } = w.session
+                w.session.close()
+                while (subscriptions.length) w.unsubscribe(subscriptions[0])
+                w.subscribe("f2")
+                w.did()
+                w.connect(true)
+                w.expect(
+                    "CONNECT to the old session, connack 0 present, SUBSCRIBE 5 f2, UNSUBSCRIBE 6 f0, UNSUBSCRIBE 7 f1, f2 is off, UNSUBSCRIBE 8 f3",
+                )
+                w.hearsHex(unsuback(6))
+                w.expect("f0 is off, UNSUBSCRIBE 9 f4")
+                // Those that had no answer are asked once more.
+                w.session.close()
+                w.expect("f1 is off, f3 is off, f4 is off")
+                w.connect(true)
+                w.expect(
+                    "CONNECT to the old session, connack 0 present, SUBSCRIBE 10 f2, UNSUBSCRIBE 11 f5, UNSUBSCRIBE 12 f1, UNSUBSCRIBE 13 f3",
+                )
+                w.hearsHex(unsuback(11) + unsuback(12) + unsuback(13))
+                w.expect("f5 is off, UNSUBSCRIBE 14 f4, f1 is off, f3 is off")
+                w.hearsHex(unsuback(14))
+                w.did()
+                w.session.close()
+                w.connect(true)
+                w.expect(
+                    "CONNECT to the old session, connack 0 present, SUBSCRIBE 15 f2",
+                )
+            },
+        },
+        {
+            name: "unsubscribe without a connection: a new session knows nothing of it; no more than 64 are remembered",
+            run: () => {
+                const w = withQos1()
+                w.session.close()
+                for (let i = 0; i < 70; ++i) w.unsubscribe(w.subscribe("f" + i))
+                w.did()
+                const { gone } = w.options.reliable as any
+                equal(gone.length, 64, "remembered")
+                w.connect(false)
+                w.expect("CONNECT to the old session, connack 0")
+                w.session.close()
+                w.connect(true)
+                w.expect("CONNECT to the old session, connack 0 present")
             },
         },
         {
