@@ -5,7 +5,13 @@ import { basename } from "node:path"
 import type { Readable, Writable } from "node:stream"
 import pc from "picocolors"
 import { toConsole } from "./flags"
-import { choosePort, listPorts, vendorOf, type Port } from "./flash/ports"
+import {
+    choosePort,
+    inWords,
+    listPorts,
+    vendorOf,
+    type Port,
+} from "./flash/ports"
 import { Trouble } from "./flash/trouble"
 import { Builds } from "./monitor/builds"
 import { Desk } from "./monitor/desk"
@@ -67,11 +73,7 @@ class Monitor {
     }
 
     private async list() {
-        for (const port of await listPorts()) {
-            const ids = port.vendorId && `${port.vendorId}:${port.productId}`
-            const about = [port.path, ids, vendorOf(port), port.serialNumber]
-            stdout.write(about.filter(Boolean).join("  ") + "\n")
-        }
+        stdout.write(inWords(await listPorts()) + "\n")
         await this.end(0)
     }
 

@@ -26,6 +26,9 @@ const ASK_MS = 500
 const FIND_MS = 5000
 const LOOK_MS = 50
 
+/** What a write to a port says that has just been pulled out, before its end is noticed. */
+const IS_GONE = /\b(EIO|ENXIO|ENODEV)\b/
+
 export class BoardBus {
     private readonly jacdac = new JDBus([], {
         client: false,
@@ -47,12 +50,15 @@ export class BoardBus {
             else this.answered = true
         })
         port.on("data", (bytes: Buffer) => decoder.push(bytes))
-        port.on("error", e =>
-            this.fail(new Trouble(`${port.path}: ${e.message}`)),
+        const gone = `${port.path} is gone: was it unplugged?`
+        port.on("error", ({ message }) =>
+            this.fail(
+                new Trouble(
+                    IS_GONE.test(message) ? gone : `${port.path}: ${message}`,
+                ),
+            ),
         )
-        port.on("close", () =>
-            this.fail(new Trouble(`${port.path} is gone: was it unplugged?`)),
-        )
+        port.on("close", () => this.fail(new Trouble(gone)))
         this.jacdac.on(FRAME_SEND, (frame: Uint8Array) => this.write(frame))
         signal.addEventListener("abort", () => this.fail(new Error("aborted")))
     }

@@ -3,6 +3,7 @@
 import { accessSync, constants, readFileSync, statSync } from "node:fs"
 import { userInfo } from "node:os"
 import { SerialPort } from "serialport"
+import { plain } from "../show"
 import { Trouble } from "./trouble"
 
 /** A port as `serialport` lists it. */
@@ -46,17 +47,17 @@ export function choosePort(ports: Port[], asked?: string): Port {
     if (asked !== undefined) {
         const found = ports.find(port => port.path === asked)
         if (found) return found
-        throw new Trouble(`no port ${asked}. ${inWords(ports)}`)
+        throw new Trouble(`no port ${asked}. ${whatThereIs(ports)}`)
     }
     const boards = ports.filter(port => vendorOf(port))
     if (boards.length === 1) return boards[0]
     if (boards.length > 1)
         throw new Trouble(
-            `${boards.length} boards: say which with --port\n${boards.map(line).join("\n")}`,
+            `${boards.length} boards: say which with --port\n${inWords(boards, FLAG)}`,
         )
     throw new Trouble(
         "no board found: plug it in with a cable that carries data; if it still doesn't show, " +
-            `hold BOOT while you plug it in. ${inWords(ports)}`,
+            `hold BOOT while you plug it in. ${whatThereIs(ports)}`,
     )
 }
 
@@ -65,15 +66,36 @@ export function vendorOf(port: Port) {
     return VENDORS[(port.vendorId ?? "").toLowerCase().padStart(4, "0")]
 }
 
-function inWords(ports: Port[]) {
-    if (!ports.length) return "This computer has no serial port now."
-    return `Serial ports:\n${ports.map(line).join("\n")}`
+/** What a person can copy from a message. */
+const FLAG = "  --port "
+
+/** A desktop may list 32 ports that have no socket. */
+const MAX_SHOWN = 8
+
+/** USB first. */
+function whatThereIs(ports: Port[]) {
+    if (!ports.length) return inWords(ports)
+    const isUsb = (port: Port) => !!port.vendorId
+    const sorted = [...ports.filter(isUsb), ...ports.filter(p => !isUsb(p))]
+    const more = ports.length - MAX_SHOWN
+    return (
+        `Serial ports:\n${inWords(sorted.slice(0, MAX_SHOWN), FLAG)}` +
+        (more > 0 ? `\nand ${more} more: npm run monitor -- --list` : "")
+    )
 }
 
-function line(port: Port) {
+/** The serial ports of this computer, for people, one a line; `prefix` goes before each. */
+export function inWords(ports: Port[], prefix = ""): string {
+    if (!ports.length) return "This computer has no serial port now."
+    return ports.map(port => prefix + describePort(port)).join("\n")
+}
+
+/** Path, USB ids, whose chip or what the device says of itself. */
+function describePort(port: Port): string {
     const ids = port.vendorId ? `${port.vendorId}:${port.productId}` : "no USB"
     const about = [vendorOf(port) ?? port.manufacturer, port.serialNumber]
-    return `  --port ${port.path}  ${[ids, ...about].filter(Boolean).join("  ")}`
+    // Anything can be plugged in, and say anything.
+    return plain([port.path, ids, ...about].filter(Boolean).join("  "))
 }
 
 /**
@@ -87,11 +109,36 @@ export function checkAccess(path: string, groups = groupFile()) {
     } catch (e) {
         const { code, message } = e as NodeJS.ErrnoException
         if (code !== "EACCES") throw new Trouble(`${path}: ${message}`)
-        const group = groupName(statSync(path).gid, groups)
-        throw new Trouble(
-            `no permission on ${path}: it belongs to group ${group}, and you are not in it.\n` +
-                `Run: sudo usermod -aG ${group} ${userInfo().username}\nthen log out and in again.`,
+        throw new Trouble(`no permission on ${path}: ${whoMay(path, groups)}`)
+    }
+}
+
+const GROUP_RW = 0o060
+
+/** Who may open a port that this user may not, and how to become one of them. */
+function whoMay(path: string, groups: string): string {
+    const { gid, mode } = statSync(path)
+    if ((mode & GROUP_RW) !== GROUP_RW)
+        return (
+            "only its owner may use it. udev gives ports to a group (dialout, uucp); " +
+            `without udev run: sudo chmod a+rw ${path}`
         )
+    const user = userName()
+    const { name, members } = groupOf(gid, groups)
+    if (members.includes(user))
+        return `it belongs to group ${name}. You were put into it after you logged in: log out and in again.`
+    return (
+        `it belongs to group ${name}, and you are not in it.\n` +
+        `Run: sudo usermod -aG ${name} ${user}\nthen log out and in again.`
+    )
+}
+
+/** Not every user has a name: in a container, for one. */
+function userName(): string {
+    try {
+        return userInfo().username
+    } catch {
+        return "$USER"
     }
 }
 
@@ -103,10 +150,11 @@ function groupFile(): string {
     }
 }
 
-function groupName(gid: number, groups: string): string {
+function groupOf(gid: number, groups: string) {
     for (const entry of groups.split("\n")) {
-        const [name, , id] = entry.split(":")
-        if (Number(id) === gid && id) return name
+        const [name, , id, members = ""] = entry.split(":")
+        if (Number(id) === gid && id)
+            return { name, members: members.split(",") }
     }
-    return `${gid}`
+    return { name: `${gid}`, members: [] }
 }

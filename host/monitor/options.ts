@@ -101,6 +101,9 @@ export function readOptions(
 function contradiction(given: Record<string, unknown>): string | undefined {
     const shown = ["plain", "json", "web"].filter(name => name in given)
     if (shown.length > 1) return `--${shown.join(" and --")}: one of them`
+    if ("list" in given)
+        for (const name of Object.keys(given))
+            if (name !== "list") return `--list and --${name}: one of them`
     if ("file" in given)
         for (const name of ["port", "baud", "record"])
             if (name in given) return `--file and --${name}: one of them`

@@ -38,12 +38,16 @@ export class Serial {
     private ended = false
     private path: string
 
-    /** @param info the port as it was listed, or just its path */
+    /**
+     * @param info the port as it was listed, or just its path
+     * @param list what ports there are
+     */
     constructor(
         private readonly info: Port,
         readonly baud: number,
         private readonly clock: Clock,
         private readonly events: SerialEvents,
+        private readonly list = () => listPorts(),
     ) {
         this.path = info.path
     }
@@ -114,7 +118,7 @@ export class Serial {
         const { path } = this.info
         const identity = identityOf(this.info)
         if (identity === path) return path
-        const ports = await listPorts()
+        const ports = await this.list()
         return ports.find(port => identityOf(port) === identity)?.path ?? path
     }
 

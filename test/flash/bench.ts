@@ -2,7 +2,6 @@
 // a computer whose USB ports are given, and the commands as a user runs them.
 import { spawn } from "node:child_process"
 import {
-    chmodSync,
     mkdirSync,
     mkdtempSync,
     realpathSync,
@@ -15,6 +14,7 @@ import { tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 import type { Port } from "../../host/flash/ports"
 import { PROJECT } from "../../host/vm/program"
+import { givePorts, pathWith } from "../udev"
 import { bootOffset, madeUpRuntime } from "./runtime"
 
 export const SECRET = "tr0ub4dor&3"
@@ -83,17 +83,9 @@ export class FlashBench {
         return join(this.folder, `ttyUSB${number}`)
     }
 
-    /** What `udevadm info -e` says on this computer, which is where ports are listed from. */
+    /** The serial ports of this computer. */
     givePorts(ports: Port[]) {
-        const text = ports.map(
-            ({ path, vendorId, productId }) =>
-                `P: /devices/usb\nN: ${path}\nE: DEVNAME=${path}\n` +
-                `E: ID_VENDOR_ID=${vendorId}\nE: ID_MODEL_ID=${productId}\n`,
-        )
-        writeFileSync(join(this.folder, "ports"), text.join("\n"))
-        const script = join(this.folder, "udevadm")
-        writeFileSync(script, `#!/bin/sh\ncat ${this.folder}/ports\n`)
-        chmodSync(script, 0o755)
+        givePorts(this.folder, ports)
     }
 
     /** Runs `npm run NAME -- ARGS` on the project. */
@@ -140,7 +132,7 @@ export class FlashBench {
     env(): NodeJS.ProcessEnv {
         return {
             ...process.env,
-            PATH: [this.folder, process.env.PATH].join(delimiter),
+            PATH: pathWith(this.folder),
             // A pseudo-terminal has no DTR and RTS to reset a chip with.
             ESPTOOL_BEFORE: "no_reset",
             ESPTOOL_AFTER: "no_reset",

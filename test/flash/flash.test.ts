@@ -193,6 +193,31 @@ describe(
             })
         })
 
+        test("a port in use, and one that is unplugged in the middle", async t => {
+            const path = bench.portPath(2)
+            const pty = await port(path, t)
+            const board = new SerialBoard(pty.board)
+            board.powerOn()
+            t.after(() => board.powerOff())
+            const { signal } = new AbortController()
+            const bus = await BoardBus.open(path, signal)
+            t.after(() => bus.close())
+            await assert.rejects(BoardBus.open(path, signal), {
+                message: `${path} is in use: end the monitor, or whatever else has it open`,
+            })
+            const { bytecode } = loadProgram("src/main.ts")
+            const parcel = { settings: {}, wifi: undefined, bytecode }
+            let part = 0
+            const sending = sendParcel(bus, parcel, sent => {
+                part = sent
+                if (part > 0.3) void pty.close()
+            })
+            await assert.rejects(sending, {
+                message: `${path} is gone: was it unplugged?`,
+            })
+            assert.ok(part > 0.3 && part < 1, `${part} of it was sent`)
+        })
+
         test("a port on which no runtime answers", async t => {
             await port(bench.portPath(1), t)
             bench.givePorts([{ path: bench.portPath(1), ...USB }])

@@ -10,6 +10,7 @@ export const hasPty = spawnSync("socat", ["-V"]).status === 0
 export interface Pty {
     /** The board's end. */
     board: Socket
+    /** Pulls it out. */
     close(): Promise<void>
 }
 
@@ -29,14 +30,18 @@ export async function openPty(path: string): Promise<Pty> {
     while (!existsSync(path)) await new Promise(done => setTimeout(done, 10))
     // Kept open, so that socat does not end when a program closes the port.
     const held = openSync(path, constants.O_RDWR | constants.O_NOCTTY)
+    let ended: Promise<unknown> | undefined
+    const close = () => {
+        const exit = once(socat, "exit")
+        closeSync(held)
+        board.destroy()
+        socat.kill()
+        return exit
+    }
     return {
         board,
         async close() {
-            const ended = once(socat, "exit")
-            closeSync(held)
-            board.destroy()
-            socat.kill()
-            await ended
+            await (ended ??= close())
         },
     }
 }

@@ -8,7 +8,7 @@ import {
     writeFileSync,
 } from "node:fs"
 import { spawnSync } from "node:child_process"
-import { tmpdir } from "node:os"
+import { tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
 import { describe, test } from "node:test"
 import { parseBoards } from "../../host/flash/boards"
@@ -32,63 +32,122 @@ const CP2102: Port = {
 }
 const C3: Port = { path: "/dev/ttyACM0", vendorId: "303A", productId: "1001" }
 
+/** A mouse, a printer: USB, and nothing that sits on a board. */
+const OTHER: Port = {
+    path: "/dev/ttyACM1",
+    vendorId: "046d",
+    productId: "c077",
+    manufacturer: "Mouse\x1b[2J Works",
+}
+
 describe("which port", () => {
-    test("the only one with a board on it", () => {
-        assert.equal(choosePort([COM, CP2102]), CP2102)
-        assert.equal(choosePort([C3]), C3)
-    })
-    test("the one asked for, whatever is on it", () => {
-        assert.equal(choosePort([COM, CP2102], "/dev/ttyS0"), COM)
-    })
-    test("no board: what is there, and what to try", () => {
-        assert.throws(
-            () => choosePort([]),
-            /no board found: plug it in .* hold BOOT .* has no serial port now/,
-        )
-        assert.throws(
-            () => choosePort([COM]),
-            /no board found[^]*--port \/dev\/ttyS0 {2}no USB/,
-        )
-    })
-    test("several boards: say which", () => {
-        assert.throws(
-            () => choosePort([CP2102, C3]),
-            /2 boards: say which with --port\n {2}--port \/dev\/ttyUSB0 .*CP210x\n {2}--port \/dev\/ttyACM0 .*Espressif/,
-        )
-    })
-    test("a port that isn't there", () => {
-        assert.throws(() => choosePort([CP2102], "/dev/x"), /no port \/dev\/x/)
-    })
+    const none = "This computer has no serial port now."
+    const table: [string, Port[], string | undefined, Port | RegExp][] = [
+        ["the only board", [COM, CP2102, OTHER], undefined, CP2102],
+        ["ids in capitals are the same ids", [C3], undefined, C3],
+        ["the one asked for", [COM, CP2102, C3], "/dev/ttyACM0", C3],
+        ["asked for, whatever is on it", [COM, CP2102], "/dev/ttyS0", COM],
+        [
+            "no port at all: what to try",
+            [],
+            undefined,
+            new RegExp(`^no board found: .* cable .* hold BOOT .* ${none}$`),
+        ],
+        [
+            "no board, but ports: what there is",
+            [COM, OTHER],
+            undefined,
+            /^no board found: [^]*Serial ports:\n {2}--port \/dev\/ttyACM1 {2}046d:c077 {2}Mouse\[2J Works\n {2}--port \/dev\/ttyS0 {2}no USB$/,
+        ],
+        [
+            "a desktop's many ports: USB first, eight at most",
+            [...new Array<Port>(32).fill(COM), OTHER],
+            undefined,
+            /ports:\n {2}--port \/dev\/ttyACM1 .*(\n {2}--port \/dev\/ttyS0 .*){7}\nand 25 more: npm run monitor -- --list$/,
+        ],
+        [
+            "several boards: say which; the others are left out",
+            [CP2102, OTHER, C3],
+            undefined,
+            /^2 boards: say which with --port\n {2}--port \/dev\/ttyUSB0 {2}10c4:ea60 {2}Silicon Labs CP210x\n {2}--port \/dev\/ttyACM0 {2}303A:1001 {2}Espressif USB$/,
+        ],
+        [
+            "asked for one that isn't there",
+            [CP2102],
+            "/dev/x",
+            /^no port \/dev\/x\. Serial ports:\n {2}--port \/dev\/ttyUSB0 /,
+        ],
+        [
+            "asked for one, and there is none",
+            [],
+            "/dev/x",
+            new RegExp(`^no port /dev/x\\. ${none}$`),
+        ],
+    ]
+    for (const [name, ports, asked, result] of table)
+        test(name, () => {
+            if (!(result instanceof RegExp))
+                return assert.equal(choosePort(ports, asked), result)
+            assert.throws(
+                () => choosePort(ports, asked),
+                (e: Error) => {
+                    assert.match(e.message, result)
+                    return true
+                },
+            )
+        })
+
     test("a computer that can't list its ports", async () => {
         await assert.rejects(
             listPorts(() => Promise.reject(new Error("spawn udevadm ENOENT"))),
             /udevadm is missing; install it .*apt install udev/,
         )
+        await assert.rejects(
+            listPorts(() => Promise.reject(new Error("no such driver"))),
+            /^Error: can't list serial ports: no such driver$/,
+        )
     })
 
     test("no permission: which group, and how to join it", () => {
         const folder = mkdtempSync(join(tmpdir(), "herdless-"))
-        const port = join(folder, "ttyUSB0")
-        writeFileSync(port, "")
-        chmodSync(port, 0)
         chmodSync(folder, 0o755)
-        const { gid } = statSync(port)
-        const script =
-            `require(${JSON.stringify(join(PROJECT, "host/flash/ports.ts"))})` +
-            `.checkAccess(${JSON.stringify(port)}, "audio:x:29:\\ndialout:x:${gid}:\\n")`
+        const port = (name: string, mode: number) => {
+            const path = join(folder, name)
+            writeFileSync(path, "")
+            chmodSync(path, mode)
+            return path
+        }
+        const group = port("ttyUSB0", 0o060)
+        const owner = port("ttyUSB1", 0)
+        const { gid } = statSync(group)
         // Root may open anything: another user asks.
-        const nobody =
-            process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
+        const isRoot = process.getuid?.() === 0
+        const other = isRoot ? { uid: 65534, gid: 65534 } : {}
+        const username = isRoot ? "nobody" : userInfo().username
+        const ask = (path: string, groups: string) =>
+            `try { checkAccess(${JSON.stringify(path)}, ${JSON.stringify(groups)}) } catch (e) { console.log(e.message + "\\n--") };`
+        const dialout = `audio:x:29:\ndialout:x:${gid}:`
+        const script =
+            `const { checkAccess } = require(${JSON.stringify(join(PROJECT, "host/flash/ports.ts"))});` +
+            ask(group, dialout) +
+            ask(group, `${dialout}root,${username}\n`) +
+            ask(owner, dialout)
         const run = spawnSync(
             process.execPath,
             ["--import", "tsx", "--eval", script],
-            { cwd: PROJECT, encoding: "utf8", ...nobody },
+            { cwd: PROJECT, encoding: "utf8", ...other },
         )
         rmSync(folder, { recursive: true })
-        assert.match(
-            run.stderr,
-            /no permission on \S+ttyUSB0: it belongs to group dialout, [^]*sudo usermod -aG dialout \w+\nthen log out/,
-        )
+        assert.equal(run.stderr, "")
+        assert.deepEqual(run.stdout.split("\n--\n"), [
+            `no permission on ${group}: it belongs to group dialout, and you are not in it.\n` +
+                `Run: sudo usermod -aG dialout ${username}\nthen log out and in again.`,
+            `no permission on ${group}: it belongs to group dialout. ` +
+                "You were put into it after you logged in: log out and in again.",
+            `no permission on ${owner}: only its owner may use it. udev gives ports to a group ` +
+                `(dialout, uucp); without udev run: sudo chmod a+rw ${owner}`,
+            "",
+        ])
     })
 })
 

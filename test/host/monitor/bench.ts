@@ -27,7 +27,7 @@ export async function until(what: () => boolean, limitMs = 30000) {
 /** A port that can be plugged in and pulled out under the same name. */
 export class Plug {
     private readonly folder = mkdtempSync(join(tmpdir(), "port-"))
-    readonly path = join(this.folder, "ttyBOARD")
+    readonly path = join(this.folder, "ttyACM0")
     private child: ChildProcess | undefined
 
     async plugIn() {

@@ -7,9 +7,12 @@ import { join } from "node:path"
 import { after, describe, test } from "node:test"
 import { Build } from "../../../host/monitor/builds"
 import { fromJson } from "../../../host/monitor/event"
+import type { Port } from "../../../host/flash/ports"
 import { readOptions } from "../../../host/monitor/options"
-import { identityOf, usualBaud } from "../../../host/monitor/serial"
+import { identityOf, Serial, usualBaud } from "../../../host/monitor/serial"
+import { RealClock } from "../../../host/vm/clock"
 import { loadProgram, PROJECT } from "../../../host/vm/program"
+import { givePorts, pathWith } from "../../udev"
 import { boardOn, noSocat, Plug, until } from "./bench"
 
 const COMMAND = ["--import", "tsx", "host/monitor.ts"]
@@ -22,9 +25,19 @@ function noiseIn(out: string): number {
     return told.reduce((sum, [, bytes]) => sum + Number(bytes), 0)
 }
 
-function monitor(args: string[], input?: string) {
+const CP2102 = { vendorId: "10c4", productId: "ea60" }
+const MOUSE: Port = {
+    path: "/dev/ttyACM9",
+    vendorId: "046d",
+    productId: "c077",
+    manufacturer: "Mouse\\x1b[2J Works",
+}
+
+/** @param PATH where its programs are found */
+function monitor(args: string[], input?: string, PATH = process.env.PATH) {
     const child = spawn(process.execPath, [...COMMAND, ...args], {
         cwd: PROJECT,
+        env: { ...process.env, PATH },
         stdio: ["pipe", "pipe", "pipe"],
     })
     const said = { out: "", err: "" }
@@ -119,13 +132,76 @@ describe("the monitor on a port", { skip: noSocat, concurrency: 1 }, () => {
         )
     })
 
-    test("with --web the board is on the page, under the address that is printed", async () => {
+    test("a board is opened again under the name it comes back with, by its serial number", async () => {
+        const serialNumber = "7C:DF:A1:00:11:22"
+        const [first, second, stranger] = [new Plug(), new Plug(), new Plug()]
+        await Promise.all([first.plugIn(), stranger.plugIn()])
+        const said: string[] = []
+        const serial = new Serial(
+            { path: first.path, serialNumber },
+            115_200,
+            new RealClock(),
+            {
+                bytes: bytes => said.push(Buffer.from(bytes).toString()),
+                opened: reason => said.push(`open: ${reason}`),
+                closed: reason => said.push(`closed: ${reason}`),
+            },
+            async () => [
+                { path: stranger.path, serialNumber: "7C:DF:A1:33:44:55" },
+                { path: second.path, serialNumber },
+            ],
+        )
+        try {
+            await serial.open()
+            await first.pullOut()
+            await second.plugIn()
+            await until(() => said.length === 3)
+            second.write("here")
+            await until(() => said.length === 4)
+            assert.deepEqual(
+                [said[0], said[1].split(":")[0], ...said.slice(2)],
+                [
+                    `open: ${first.path} at 115200 baud`,
+                    "closed",
+                    `open: ${second.path} at 115200 baud`,
+                    "here",
+                ],
+            )
+            assert.match(said[1], /unplugged/)
+        } finally {
+            await serial.close()
+            for (const plug of [first, second, stranger]) await plug.remove()
+        }
+    })
+
+    test("a port that another program has: said so, and it is not tried again", async () => {
         const plug = new Plug()
         await plug.plugIn()
-        const run = monitor(["--web", "--port", plug.path])
+        const silent = { bytes() {}, opened() {}, closed() {} }
+        const open = () =>
+            new Serial({ path: plug.path }, 9600, new RealClock(), silent)
+        const [ours, theirs] = [open(), open()]
+        try {
+            await theirs.open()
+            await assert.rejects(ours.open(), {
+                message: /^\S+ is in use by another program: close it first/,
+            })
+        } finally {
+            await ours.close()
+            await theirs.close()
+            await plug.remove()
+        }
+    })
+
+    test("with --web every board that is plugged in is on the page, also one that comes later, and nothing else", async () => {
+        const plug = new Plug()
+        await plug.plugIn()
+        givePorts(folder, [MOUSE])
+        const run = monitor(["--web"], undefined, pathWith(folder))
         try {
             await until(() => /http:\/\/127\.0\.0\.1:\d+\//.test(run.said.err))
             const [url] = /http:\S+/.exec(run.said.err)!
+            givePorts(folder, [MOUSE, { path: plug.path, ...CP2102 }])
             // What is written before the port is open is lost.
             const timer = setInterval(
                 () => plug.write('# 7 {"ev":"halt","reason":"on the page"}\n'),
@@ -140,6 +216,7 @@ describe("the monitor on a port", { skip: noSocat, concurrency: 1 }, () => {
             await reader.cancel()
             clearInterval(timer)
             assert.ok(text.includes(JSON.stringify(plug.path)))
+            assert.ok(!text.includes(MOUSE.path))
         } finally {
             run.child.kill("SIGINT")
             await run.done
@@ -169,6 +246,22 @@ describe("the monitor without a port", { concurrency: 2 }, () => {
         "> hello \x1b[31mred",
         '# 1300 {"ev":"retry","n":2,"delayMs":4100,"ceilingMs":4000,"lane":"retry","evidence":"refused","reason":"connection refused","proven":false}',
     ].join("\n")
+
+    test("--list: every port, who made the chip, and nothing that drives the terminal", async () => {
+        givePorts(folder, [
+            { path: "/dev/ttyS0" },
+            { path: "/dev/ttyUSB0", ...CP2102, serialNumber: "0001" },
+            MOUSE,
+        ])
+        const list = monitor(["--list"], undefined, pathWith(folder))
+        assert.equal(await list.done, 0, list.said.err)
+        assert.deepEqual(list.said.out.split("\n"), [
+            "/dev/ttyS0  no USB",
+            "/dev/ttyUSB0  10c4:ea60  Silicon Labs CP210x  0001",
+            "/dev/ttyACM9  046d:c077  Mouse[2J Works",
+            "",
+        ])
+    })
 
     test("reads a console's text from a pipe, and its own JSON from a file, alike", async () => {
         const piped = monitor(["--json"], log)
@@ -228,6 +321,7 @@ describe("the flags of npm run monitor", () => {
         ["--web 80", /--web.*'80'.*1024 to 65535/],
         ["--plain --json", /--plain and --json: one of them/],
         ["--file x --record y", /--file and --record: one of them/],
+        ["--list --json", /--list and --json: one of them/],
         ["--prot x", /unknown option '--prot'/],
     ] as [string, RegExp][])
         test(`${args} is refused`, () => {
