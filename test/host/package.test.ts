@@ -67,8 +67,8 @@ test("pack, install, compile, run, reconnect", async () => {
     assert.deepEqual(
         readdirSync(join(installed, "devicescript-herdless")).sort(),
         [
-            ...["CHANGELOG.md", "LICENSE", "README.md", "boards"],
-            ...["devsconfig.json", "package.json", "src"],
+            ...["CHANGELOG.md", "LICENSE", "README.md", "boards", "devs"],
+            ...["devsconfig.json", "docs", "package.json", "src"],
         ],
     )
 
