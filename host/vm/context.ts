@@ -23,8 +23,9 @@ const ROLE_NEWS = 0x20
 const GC_FIRST_CHUNK = 4
 const GC_CTX = 20
 
-/** First word of every program. */
+/** First words of every program: the second one is of its format, 2.16. */
 const PROGRAM_MAGIC = 0x53766544
+const PROGRAM_FORMAT = 0xf1296e0a
 /** Low word of devs_ctx_t's time of the last turn, ms. */
 const NOW = 256
 
@@ -36,11 +37,21 @@ export interface Memory {
 
 /** Both views of a VM's memory, whose buffer changes when it grows. */
 export function memoryOf(u8: Uint8Array): Memory {
-    return { u8, u32: new Uint32Array(u8.buffer) }
+    const { buffer, byteOffset, length } = u8
+    return { u8, u32: new Uint32Array(buffer, byteOffset, length >> 2) }
 }
 
-/** A context lies low in the VM's 16 MB; looking further costs more than all else when there is none. */
+/** Programs and contexts lie low in the VM's 16 MB; looking further costs more than all else when there is none. */
 const SEARCH_WORDS = 1 << 18
+
+/** The addresses of the compiled programs in a VM's memory. */
+export function programsIn({ u32 }: Memory): number[] {
+    const low = u32.subarray(0, SEARCH_WORDS)
+    const found: number[] = []
+    for (let i = -1; (i = low.indexOf(PROGRAM_MAGIC, i + 1)) >= 0;)
+        if (low[i + 1] === PROGRAM_FORMAT) found.push(4 * i)
+    return found
+}
 
 /** Where programs found before had their contexts: all VMs of a process allocate alike. */
 const hints: number[] = []

@@ -1,6 +1,7 @@
 // One simulated device: the real DeviceScript VM with its clock, network, entropy, flash
 // and Jacdac bus injected. It can be switched on and off like a board; flash outlives both.
 import type { Clock, Timer } from "./clock"
+import { memoryOf, programsIn } from "./context"
 import type { Flash } from "./flash"
 import { LazyTurns } from "./lazy-turns"
 import { createVm, type VmModule } from "./module"
@@ -43,9 +44,6 @@ const EVENT_MESSAGE = 4
 
 /** From `ds.reboot()` to the first instruction of the runtime, as short as on an ESP32. */
 const REBOOT_MS = 300
-
-/** The first eight bytes of a compiled program (bytecode format 2.16). */
-const PROGRAM_MAGIC = Buffer.from("446576530a6e29f1", "hex")
 
 /** Where a program's header says where its code is: start and length, 32 bits each. */
 const CODE_SECTION = 40
@@ -92,7 +90,10 @@ export class DeviceVm {
         if (options.flashBytes) vm.flashSize = options.flashBytes
         vm.flashLoad = () => options.flash.load()
         vm.flashSave = image => options.flash.save(this.undamaged(image))
-        vm.dmesg = line => options.onConsole?.(line)
+        vm.dmesg = line => {
+            lazy?.printed()
+            options.onConsole?.(line)
+        }
         vm.sendPacket = frame => {
             lazy?.sent(frame)
             options.onFrame?.(frame)
@@ -256,16 +257,15 @@ class Inbox {
     }
 }
 
-/** Where the code of every compiled program in `memory` lies. */
-function codeIn(memory: Uint8Array): { start: number; end: number }[] {
-    const { buffer, byteOffset, length } = memory
-    const view = Buffer.from(buffer, byteOffset, length)
+/** Where the code of every compiled program in a VM's memory, or in a flash image of it, lies. */
+function codeIn(u8: Uint8Array): { start: number; end: number }[] {
+    const memory = memoryOf(u8)
+    const word = (address: number) => memory.u32[address >> 2]
     const found: { start: number; end: number }[] = []
-    for (let at = -1; (at = view.indexOf(PROGRAM_MAGIC, at + 1)) >= 0;) {
-        if (at + CODE_SECTION + 8 > length) break
-        const start = at + view.readUInt32LE(at + CODE_SECTION)
-        const end = start + view.readUInt32LE(at + CODE_SECTION + 4)
-        if (end <= length) found.push({ start, end })
+    for (const at of programsIn(memory)) {
+        const start = at + word(at + CODE_SECTION)
+        const end = start + word(at + CODE_SECTION + 4)
+        if (end <= u8.length) found.push({ start, end })
     }
     return found
 }

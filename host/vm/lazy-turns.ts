@@ -22,6 +22,12 @@ export class LazyTurns {
     private memory: Memory | undefined
     private ctx = 0
     private awake = START_TURNS
+    /** The device has printed something since no program was found: it does so when one starts. */
+    private hasPrinted = true
+
+    printed() {
+        this.hasPrinted = true
+    }
 
     /** The device speaks on the bus: no sleep for some turns, unless it only says that it is there. */
     sent(frame: Uint8Array) {
@@ -39,7 +45,7 @@ export class LazyTurns {
         }
         const u8 = vm.HEAPU8
         if (this.memory?.u8 !== u8) this.memory = memoryOf(u8)
-        const ctx = findContext(this.memory, this.ctx)
+        const ctx = this.look(this.memory)
         if (!ctx || ctx !== this.ctx) {
             // No program, or another start of it.
             this.ctx = ctx
@@ -49,5 +55,12 @@ export class LazyTurns {
         }
         const ms = Math.min(idleMs(this.memory, ctx), HOUSEKEEPING_MS)
         return ms > askedMs ? ms : askedMs
+    }
+
+    /** The program's context, or 0. Searching a memory without one costs a millisecond. */
+    private look(memory: Memory): number {
+        if (!this.ctx && !this.hasPrinted) return 0
+        this.hasPrinted = false
+        return findContext(memory, this.ctx)
     }
 }
