@@ -1,11 +1,11 @@
-// Same seed, same run, to the byte; another seed, another run. A hundred devices with Wi-Fi, whose
+// Same seed, same run, to the byte; another seed, another run. Devices with Wi-Fi, whose
 // access point, broker and power come and go.
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import * as faults from "../../host/lab/faults"
 import { World } from "../../host/lab/world"
 
-const DEVICES = 100
+const DEVICES = 30
 
 async function fleet(seed: number): Promise<World> {
     const world = new World({ seed })

@@ -9,7 +9,7 @@ export type Print = Record<string, any> & { atMs: number }
 /** A bench and the application's words. */
 export interface AppBench extends Bench {
     /** What it printed that has this key, oldest first. */
-    prints(key: string): Print[]
+    prints(key: string): readonly Print[]
     /** Runs until it has printed so many objects with this key; returns the latest. */
     untilPrint(key: string, count: number, limitMs: number): Promise<Print>
 }
@@ -53,13 +53,28 @@ export async function withApp(
     )
 }
 
-/** The JSON objects with this key on a device's console. */
-export function printsOf(device: LabDevice, key: string): Print[] {
-    const found: Print[] = []
-    for (const { atMs, text } of device.console) {
-        if (!text.startsWith("# ") || !text.includes(`"${key}":`)) continue
+/** What has been read of a device's console: asked after every step of a world, each line is parsed once. */
+interface Heard {
+    lines: number
+    byKey: Map<string, Print[]>
+}
+
+const heard = new WeakMap<LabDevice, Heard>()
+
+/** The JSON objects with this key on a device's console, oldest first. */
+export function printsOf(device: LabDevice, key: string): readonly Print[] {
+    let known = heard.get(device)
+    if (!known) heard.set(device, (known = { lines: 0, byKey: new Map() }))
+    const { byKey } = known
+    while (known.lines < device.console.length) {
+        const { atMs, text } = device.console[known.lines++]
+        if (!text.startsWith("# ") || !text.includes("{")) continue
         const what = JSON.parse(text.slice(text.indexOf("{")))
-        if (key in what) found.push({ ...what, atMs })
+        for (const name of Object.keys(what)) {
+            const prints = byKey.get(name) ?? []
+            byKey.set(name, prints)
+            prints.push({ ...what, atMs })
+        }
     }
-    return found
+    return byKey.get(key) ?? []
 }

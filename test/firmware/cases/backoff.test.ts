@@ -77,12 +77,13 @@ describe("B1: CONNACK 0 and then out", () => {
         }))
 })
 
-describe("B3: a fleet of 200 does not come back in step", () => {
-    const DEVICES = 200
+// 200 devices: herd.test.ts.
+describe("B3: a fleet does not come back in step", () => {
+    const DEVICES = 60
     /** The first wait: from 1 s to 2.2 s. */
     const WINDOW_MS = 1200
 
-    /** Fewer than a fifth in any tenth of the window. */
+    /** Fewer than three tenths in any tenth of the window; in step it would be all. */
     function assertSpread(timesMs: number[]) {
         const at = timesMs.sort((a, b) => a - b)
         assert.equal(at.length, DEVICES)
@@ -91,7 +92,7 @@ describe("B3: a fleet of 200 does not come back in step", () => {
         for (let from = 0, to = 0; to < DEVICES; ++to) {
             while (at[to] - at[from] > WINDOW_MS / 10) ++from
             const share = (to - from + 1) / DEVICES
-            assert.ok(share < 0.2, `${share} around ${at[to]} ms`)
+            assert.ok(share < 0.3, `${share} around ${at[to]} ms`)
         }
     }
 
