@@ -1,7 +1,9 @@
 // `npm run size`: what our code costs a device, beside the stock MQTTClient: bytes of bytecode (flash) and of heap in
-// use at rest (connected, idle for a minute, garbage collected), measured in the lab.
+// use at rest (connected, idle for a minute, garbage collected), measured in the lab; and what each feature adds to that.
 import { writeSync } from "node:fs"
 import { Command } from "commander"
+import { accept, check, type Guarded } from "./bench/baseline"
+import { tableText, type TextTable } from "./bench/report"
 import { readFlags, toConsole } from "./flags"
 import { World } from "./lab/world"
 import { loadProgram, type DebugInfo } from "./vm/program"
@@ -14,19 +16,44 @@ export interface Size {
     heap: number
 }
 
-/** The programs that are measured, and the broker each is written for. */
+/** Where the example programs look for a broker. */
+const LOCAL = "127.0.0.1:1883"
+
+/** The programs that are measured, and the broker each is written for. All but stock and firmware are minimal and one thing more. */
 export const PROGRAMS = {
+    stock: { file: "test/bytecode/stock-minimal.ts", broker: LOCAL },
+    minimal: { file: "devs/minimal.ts", broker: LOCAL },
+    "QoS 1": { file: "devs/qos1.ts", broker: LOCAL },
+    "MQTT 5": { file: "devs/mqtt5.ts", broker: LOCAL },
+    requests: { file: "devs/request.ts", broker: LOCAL },
+    "HTTP and QoS 1": { file: "devs/http.ts", broker: LOCAL },
+    "Wi-Fi": { file: "test/bytecode/size-wifi.ts", broker: LOCAL },
+    commands: { file: "test/bytecode/size-commands.ts", broker: LOCAL },
+    "fleet policy": {
+        file: "test/bytecode/size-fleet-policy.ts",
+        broker: LOCAL,
+    },
+    "restart limit": {
+        file: "test/bytecode/size-restart-limit.ts",
+        broker: LOCAL,
+    },
+    "limit, watchdog": {
+        file: "test/bytecode/size-watchdog.ts",
+        broker: LOCAL,
+    },
     firmware: { file: "src/main.ts", broker: "broker:1883" },
-    minimal: { file: "devs/minimal.ts", broker: "127.0.0.1:1883" },
-    mqtt5: { file: "devs/mqtt5.ts", broker: "127.0.0.1:1883" },
-    stock: { file: "test/bytecode/stock-minimal.ts", broker: "127.0.0.1:1883" },
 }
 
 /** One of the programs. */
 export type Name = keyof typeof PROGRAMS
 
+export const NAMES = Object.keys(PROGRAMS) as Name[]
+
 /** At rest: this long after it has connected. */
-const IDLE_MS = 60_000
+const IDLE_MS = 10_000
+
+/** Then it collects at each allocation, so that what is in use is what is needed; each program does something in this time. */
+const STRICT_MS = 55_000
 
 /** No program takes longer to connect to a broker that is there. */
 const CONNECT_MS = 60_000
@@ -43,13 +70,14 @@ export async function sizeOf(name: Name): Promise<Size> {
         const device = await world.device({
             program: file,
             settings: { MQTT_HOST: "broker" },
-            // Collects at each allocation: what is in use is what is needed.
-            gcStress: true,
         })
         device.powerOn()
-        await world.until(() => broker.sent("publish").length > 0, CONNECT_MS)
+        await world.until(() => broker.sent("connect").length > 0, CONNECT_MS)
         await world.run(IDLE_MS)
+        device.vm.gcStress(true)
+        await world.run(STRICT_MS)
         if (device.panics.length) throw new Error(`${file} died`)
+        if (!broker.open.length) throw new Error(`${file} is not connected`)
         const heap = device.heap().usedBytes
         return { bytes: loadProgram(file).bytecode.length, heap }
     } finally {
@@ -59,11 +87,21 @@ export async function sizeOf(name: Name): Promise<Size> {
 
 /** Measures all programs. */
 export async function allSizes(): Promise<Record<Name, Size>> {
-    const firmware = await sizeOf("firmware")
-    const minimal = await sizeOf("minimal")
-    const mqtt5 = await sizeOf("mqtt5")
-    const stock = await sizeOf("stock")
-    return { firmware, minimal, mqtt5, stock }
+    const sizes: Partial<Record<Name, Size>> = {}
+    for (const name of NAMES) sizes[name] = await sizeOf(name)
+    return sizes as Record<Name, Size>
+}
+
+/** What `--check` compares. */
+export function guardsOf(
+    sizes: Partial<Record<Name, Size>>,
+): Record<string, Guarded> {
+    const guards: Record<string, Guarded> = {}
+    for (const [name, { bytes, heap }] of Object.entries(sizes)) {
+        guards[`${name}: bytecode B`] = { value: bytes, kind: "bytes" }
+        guards[`${name}: heap B`] = { value: heap, kind: "bytes" }
+    }
+    return guards
 }
 
 /** Bytes of the functions from each source file, the largest first; the rest is strings and tables. */
@@ -99,56 +137,155 @@ function sourceAt(
     return "(the compiler)"
 }
 
-/** Both tables, as text. */
-export function sizeTable(sizes: Record<Name, Size>): string {
-    const row = (name: string, file: string, bytes: string, heap: string) =>
-        name.padEnd(10) +
-        file.padEnd(32) +
-        bytes.padStart(10) +
-        heap.padStart(10)
-    const lines = [row("program", "", "bytecode B", "heap B")]
-    for (const name of Object.keys(PROGRAMS) as Name[]) {
-        const { bytes, heap } = sizes[name]
-        lines.push(row(name, PROGRAMS[name].file, `${bytes}`, `${heap}`))
+/** What the firmware is made of: its source files by feature, the first that fits. */
+const FEATURES: { name: string; files: RegExp }[] = [
+    {
+        name: "settings and the program",
+        files: /^src\/main\.ts|config|settings/,
+    },
+    {
+        name: "MQTT 5, server moves",
+        files: /^src\/mqtt\/(v5-|version|servers|rivals)/,
+    },
+    { name: "fleet policy", files: /^src\/(core|device)\/fleet-policy/ },
+    {
+        name: "restart limit",
+        files: /^src\/(core\/re(start|cord)|device\/re(start-limit|boot))/,
+    },
+    { name: "watchdog", files: /watchdog/ },
+    { name: "commands", files: /command/ },
+    { name: "QoS 1", files: /in-flight|qos1/ },
+    {
+        name: "reconnect policy, verdicts",
+        files: /^src\/core\/(backoff|verdict|random|int)/,
+    },
+    { name: "MQTT 3.1.1: packets, session", files: /^src\/mqtt\// },
+    { name: "connection, sockets, Wi-Fi, log", files: /^src\// },
+    { name: "DeviceScript's own library", files: /^@devicescript\// },
+]
+
+/** Bytes of the firmware by feature, and of what belongs to all of them. */
+export function bytesPerFeature(
+    files: { file: string; bytes: number }[],
+): { name: string; bytes: number }[] {
+    const sums: Record<string, number> = {}
+    for (const { file, bytes } of files) {
+        const feature = FEATURES.find(f => f.files.test(file))
+        const name = feature?.name ?? file
+        sums[name] = (sums[name] ?? 0) + bytes
     }
-    lines.push("", "bytes of the firmware by source file")
-    for (const { file, bytes } of bytesPerFile("firmware"))
-        lines.push(`${`${bytes}`.padStart(7)}  ${file}`)
-    return lines.join("\n")
+    return Object.entries(sums)
+        .map(([name, bytes]) => ({ name, bytes }))
+        .sort((a, b) => b.bytes - a.bytes)
+}
+
+function programTable(sizes: Record<Name, Size>): TextTable {
+    const { minimal } = sizes
+    const more = (value: number, than: number) =>
+        value >= than ? `+${value - than}` : `${value - than}`
+    return {
+        title: "Programs: all between minimal and firmware are minimal and one thing more",
+        head: [
+            "",
+            "program",
+            "bytecode B",
+            "heap B",
+            "more bytecode than minimal",
+            "more heap",
+        ],
+        rows: NAMES.map(name => {
+            const { bytes, heap } = sizes[name]
+            return [
+                name,
+                PROGRAMS[name].file,
+                `${bytes}`,
+                `${heap}`,
+                more(bytes, minimal.bytes),
+                more(heap, minimal.heap),
+            ]
+        }),
+        notes: [
+            `minimal / stock: bytecode ${(minimal.bytes / sizes.stock.bytes).toFixed(2)}, heap ${(minimal.heap / sizes.stock.heap).toFixed(2)}`,
+        ],
+    }
+}
+
+function listTable(
+    title: string,
+    list: { what: string; bytes: number }[],
+): TextTable {
+    return {
+        title,
+        head: ["", "bytecode B"],
+        rows: list.map(({ what, bytes }) => [what, `${bytes}`]),
+        notes: [],
+    }
+}
+
+/** All tables, as text. */
+export function sizeTables(sizes: Record<Name, Size>): string {
+    const files = bytesPerFile("firmware")
+    const features = bytesPerFeature(files)
+    return [
+        programTable(sizes),
+        listTable(
+            "The firmware by feature",
+            features.map(({ name, bytes }) => ({ what: name, bytes })),
+        ),
+        listTable(
+            "The firmware by source file",
+            files.map(({ file, bytes }) => ({ what: file, bytes })),
+        ),
+    ]
+        .map(tableText)
+        .join("\n\n")
 }
 
 const HELP = `
-Heap is what is in use 60 s after the program has published something, connected and
-idle, after a garbage collection; a device has 64 kB (40 kB on an ESP32-S2).
+Heap is what is in use 60 s after the program has connected, idle, after a garbage
+collection; a device has 64 kB (40 kB on an ESP32-S2).
 "stock" is the MQTTClient of @devicescript/net doing what devs/minimal.ts does.
+--check compares with host/bench/baseline.json and says what has grown by more than 1 %;
+--accept makes what was measured the baseline.
 
-Exit codes: 0 measured; 1 a program could not be built or did not connect; 2 a flag can't be used.
+Exit codes: 0 measured; 1 something has grown, or a program could not be built or did not connect;
+2 a flag can't be used.
 
 Examples:
   npm run size
-  npm run size -- --json`
+  npm run size -- --json
+  npm run size -- --check`
 
-async function main() {
+async function main(): Promise<number> {
     const command = new Command("npm run size --")
         .description(
-            "Bytecode and heap of the firmware, beside the stock client.",
+            "Bytecode and heap of the firmware and of each feature, beside the stock client.",
         )
         .option("--json", "one JSON object instead of tables", false)
+        .option("--check", "exit with 1 when something has grown", false)
+        .option("--accept", "what is measured becomes the baseline", false)
         .addHelpText("after", HELP)
         .allowExcessArguments(false)
     const given = readFlags(command, process.argv.slice(2), toConsole)
-    if (typeof given === "number") process.exit(given)
+    if (typeof given === "number") return given
     try {
         const sizes = await allSizes()
-        writeSync(
-            1,
-            (given.json ? JSON.stringify(sizes) : sizeTable(sizes)) + "\n",
+        const text = given.json ? JSON.stringify(sizes) : sizeTables(sizes)
+        writeSync(1, text + "\n")
+        const guards = guardsOf(sizes)
+        if (given.accept) accept("size", guards, () => true)
+        if (!given.check) return 0
+        return check(
+            "size",
+            guards,
+            () => true,
+            text => writeSync(2, text),
         )
-        process.exit(0)
     } catch (e) {
         console.error(`npm run size: ${(e as Error).message}`)
-        process.exit(1)
+        return 1
     }
 }
 
-if (process.argv[1]?.endsWith("size.ts")) void main()
+if (process.argv[1]?.endsWith("size.ts"))
+    void main().then(code => process.exit(code))

@@ -21,7 +21,6 @@ export interface LabDeviceParts {
     log: EventLog
     wifi: boolean
     button: boolean
-    gcStress: boolean
     lazyTurns: boolean
 }
 
@@ -90,7 +89,6 @@ export class LabDevice {
             network: this.network,
             flash: this.flash,
             entropy: bytes => random.bytes(bytes),
-            gcStress: parts.gcStress,
             lazyTurns: parts.lazyTurns,
             onFrame: this.bus?.toBus,
             onConsole: text => this.heard(text),

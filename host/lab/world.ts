@@ -54,7 +54,6 @@ export interface DeviceSpec {
     wifi?: boolean
     /** With a button on the bus: `device.button.press(ms)`. */
     button?: boolean
-    gcStress?: boolean
 }
 
 /** Flash images that have been made in this process. */
@@ -102,7 +101,6 @@ export class World {
                 log: this.log,
                 wifi: !!spec.wifi,
                 button: !!spec.button,
-                gcStress: !!spec.gcStress,
                 lazyTurns: this.options.lazyTurns ?? true,
             })
         const device = await this.seeded(async () => make())

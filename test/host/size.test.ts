@@ -5,9 +5,13 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
 import {
+    bytesPerFeature,
     bytesPerFile,
+    guardsOf,
+    NAMES,
     PROGRAMS,
-    sizeTable,
+    sizeOf,
+    sizeTables,
     type Name,
     type Size,
 } from "../../host/size"
@@ -21,24 +25,54 @@ function run(...args: string[]) {
     )
 }
 
-test("size --json: bytecode and heap of the firmware, a minimal program and the stock client", () => {
-    const { status, stdout, stderr } = run("--json")
-    assert.equal(status, 0, stderr)
-    const sizes = JSON.parse(stdout) as Record<string, Size>
-    assert.deepEqual(Object.keys(sizes), Object.keys(PROGRAMS))
-    for (const [name, { file }] of Object.entries(PROGRAMS)) {
-        assert.equal(sizes[name].bytes, loadProgram(file).bytecode.length)
+test("size of the stock client, a minimal program and the firmware: bytecode and heap at rest", async () => {
+    const sizes: Partial<Record<Name, Size>> = {}
+    for (const name of ["stock", "minimal", "firmware"] as const) {
+        const size = (sizes[name] = await sizeOf(name))
+        const { file } = PROGRAMS[name]
+        assert.equal(size.bytes, loadProgram(file).bytecode.length)
         // More than an empty program, and a device of 40 kB has room for an application.
-        const { heap } = sizes[name]
-        assert.ok(heap > 1000 && heap < 20_000, `${name}: ${heap} B of heap`)
+        assert.ok(
+            size.heap > 1000 && size.heap < 20_000,
+            `${name}: ${size.heap} B of heap`,
+        )
     }
-    assert.ok(sizes.minimal.bytes < sizes.firmware.bytes)
-    assert.ok(sizes.minimal.heap < sizes.firmware.heap)
-    const table = sizeTable(sizes as never)
-    for (const { bytes, heap } of Object.values(sizes)) {
-        assert.ok(table.includes(` ${bytes} `), table)
-        assert.ok(table.includes(` ${heap}`), table)
-    }
+    const { stock, minimal, firmware } = sizes
+    assert.ok(stock!.bytes < minimal!.bytes)
+    assert.ok(minimal!.bytes < firmware!.bytes)
+    assert.ok(minimal!.heap < firmware!.heap)
+})
+
+test("size's tables: each program beside minimal, then the firmware; what --check compares", () => {
+    const all = Object.fromEntries(
+        NAMES.map((name, i) => [name, { bytes: 1000 + i, heap: 500 - i }]),
+    ) as Record<Name, Size>
+    const text = sizeTables(all)
+    const row = text.split("\n").find(line => line.startsWith("| QoS 1"))
+    const cells = row!.split("|").map(cell => cell.trim())
+    assert.deepEqual(cells.slice(2, 7), [
+        "devs/qos1.ts",
+        "1002",
+        "498",
+        "+1",
+        "-1",
+    ])
+    const guards = guardsOf(all)
+    assert.equal(Object.keys(guards).length, 2 * NAMES.length)
+    assert.deepEqual(guards["QoS 1: heap B"], { value: 498, kind: "bytes" })
+})
+
+test("the firmware by feature: every byte of it, each source file in one feature", () => {
+    const files = bytesPerFile("firmware")
+    const features = bytesPerFeature(files)
+    const sum = (rows: { bytes: number }[]) =>
+        rows.reduce((total, row) => total + row.bytes, 0)
+    assert.equal(sum(features), sum(files))
+    // One that no feature knows would stand there by its own name.
+    for (const { name } of features) assert.doesNotMatch(name, /\.ts$/)
+    const ofMqtt5 = files.filter(f => f.file.startsWith("src/mqtt/v5-"))
+    const mqtt5 = features.find(f => f.name.startsWith("MQTT 5"))
+    assert.ok(mqtt5!.bytes > sum(ofMqtt5), "server moves are there, too")
 })
 
 test("size by source file: each file exists and they add up to the bytecode", () => {
@@ -62,7 +96,7 @@ test("MQTT 5 is carried by those who name it, and by nobody else", () => {
     const ofMqtt5 = (file: string) =>
         /^src\/mqtt\/(v5-|version|servers|rivals)/.test(file)
     assert.deepEqual(filesOf("minimal").filter(ofMqtt5), [])
-    assert.deepEqual(filesOf("mqtt5").filter(ofMqtt5).sort(), [
+    assert.deepEqual(filesOf("MQTT 5").filter(ofMqtt5).sort(), [
         "src/mqtt/v5-codec.ts",
         "src/mqtt/v5-parser.ts",
         "src/mqtt/v5-properties.ts",
@@ -71,7 +105,7 @@ test("MQTT 5 is carried by those who name it, and by nobody else", () => {
     // Texts are in no file: a reason that only MQTT 5 has is in the program that has it.
     const has = (name: Name, text: string) =>
         Buffer.from(loadProgram(PROGRAMS[name].file).bytecode).includes(text)
-    assert.ok(has("mqtt5", "session taken over"))
+    assert.ok(has("MQTT 5", "session taken over"))
     assert.ok(!has("minimal", "session taken over"))
 })
 
