@@ -49,8 +49,8 @@ export function ours(
                 backoffs[device].accepted(0)
                 return backoffs[device].ended(LONG_MS, VERDICTS.reset)
             },
-            failed: (device, evidence) =>
-                backoffs[device].failed(VERDICTS[evidence]),
+            failed: (device, evidence, attemptMs) =>
+                backoffs[device].failed(VERDICTS[evidence], attemptMs),
             accepted: (device, nowMs) => backoffs[device].accepted(nowMs),
             cut: (device, nowMs) =>
                 backoffs[device].ended(nowMs, VERDICTS.reset),

@@ -162,7 +162,8 @@ export function preset(name: string, fleet: Fleet): PolicyMaker | undefined {
     if (name === "adaptive") return ours(name, adaptive(fleet))
     if (name === "fitted") return ours(name, fitted(fleet))
     for (const jitter of STRATEGIES)
-        if (name === `${jitter}-60s`) return ours(name, fixedCap(fleet, jitter))
+        if (name === `${jitter}-60s`)
+            return published(ours(name, fixedCap(fleet, jitter)))
     const peer = PEERS[name]
     const { patienceMs } = fleet
     return (
@@ -187,6 +188,16 @@ export function fitted(fleet: Fleet): Policy {
     )
     policy.overloadCapMs = Math.max(policy.overloadCapMs, policy.spreadMs)
     return policy
+}
+
+/** As strategies are published: they don't ask how long an attempt took. */
+function published(make: PolicyMaker): PolicyMaker {
+    return (devices, random) => {
+        const fleet = make(devices, random)
+        const failed: typeof fleet.failed = (device, evidence) =>
+            fleet.failed(device, evidence, 0)
+        return { ...fleet, failed }
+    }
 }
 
 /** 1 to 60 s whatever happens, with no more patience after overload: the classic. */

@@ -30,6 +30,12 @@ export const MUTANTS: Mutant[] = [
         to: "this.proven = false && provesOverload(evidence)",
     },
     {
+        name: "a silent attempt's own time is not counted",
+        file: "src/core/backoff.ts",
+        from: "const e = c - silentMs > lowMs ? c - silentMs : lowMs",
+        to: "const e = c - silentMs > lowMs ? c : lowMs",
+    },
+    {
         name: "no jitter on the ceiling",
         file: "src/core/backoff.ts",
         from: "return ceilingMs + below(div(ceilingMs, 10) + 1, random)",

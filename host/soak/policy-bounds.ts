@@ -41,37 +41,45 @@ export function firstCeiling(p: Policy): Range {
 export function firstWait(p: Policy, ceilingMs: number): Range {
     return p.spreadMs > 0
         ? [p.minMs, p.minMs + ceilingMs]
-        : waitUnder(p, ceilingMs, false)
+        : waitUnder(p, ceilingMs, false, 0)
 }
 
-/** A wait under a ceiling, after a failure. */
+/** How much of its attempt counts as silence: all of one longer than min that met nobody. */
+export const silence = (p: Policy, evidence: string, tookMs: number) =>
+    tookMs > p.minMs && !proves(evidence) ? tookMs : 0
+
+/** A wait under a ceiling, after a failure, of which silence has taken so much already. */
 export function waitUnder(
     p: Policy,
     ceilingMs: number,
     proven: boolean,
+    silentMs: number,
 ): Range {
-    const tenth = Math.floor(ceilingMs / 10)
+    const left = Math.max(Math.min(p.minMs, ceilingMs), ceilingMs - silentMs)
     const jitter = p.spreadMs > 0 ? "proportional" : p.jitter
     const [low, high]: Range = {
-        proportional: [ceilingMs, ceilingMs + tenth] as Range,
-        equal: [ceilingMs - Math.floor(ceilingMs / 2), ceilingMs] as Range,
-        full: [1, ceilingMs] as Range,
+        proportional: [left, left + Math.floor(ceilingMs / 10)] as Range,
+        equal: [left - Math.floor(left / 2), left] as Range,
+        full: [1, left] as Range,
         decorrelated: [
-            Math.min(p.minMs, ceilingMs - tenth),
-            ceilingMs,
+            Math.min(p.minMs, left - Math.floor(left / 10)),
+            left,
         ] as Range,
-        none: [ceilingMs, ceilingMs] as Range,
+        none: [left, left] as Range,
     }[jitter]
     const bound = proven || p.spreadMs > 0 ? p.overloadCapMs : p.capMs
     return [low, Math.max(Math.min(high, bound), REOPEN_MS)]
 }
 
-/** The next ceiling after one before (-1: a first one that was not seen), and what is proven by now. */
+/**
+ * The next ceiling after one before (-1: a first one that was not seen), and what is proven by now.
+ */
 export function nextCeiling(
     p: Policy,
     beforeMs: number,
     wasProven: boolean,
     proven: boolean,
+    silentMs: number,
 ): Range {
     const [from, to] = beforeMs < 0 ? firstCeiling(p) : [beforeMs, beforeMs]
     if (p.spreadMs > 0) {
@@ -84,11 +92,18 @@ export function nextCeiling(
     }
     const limit = limitOf(p.jitter, proven ? p.overloadCapMs : p.capMs)
     const next = (c: number) => {
-        if (2 * c <= limit) return 2 * c
-        return proven || p.jitter === "none" || c > limit ? limit : c
+        if (2 * c > limit)
+            return proven || p.jitter === "none" || c > limit ? limit : c
+        let n = 2 * c
+        while (n < silentMs && 2 * n <= limit) n *= 2
+        return n
     }
     return [Math.min(next(from), next(to)), Math.max(next(from), next(to))]
 }
+
+/** Whether a ceiling stays as it is after silence, until the third such attempt. */
+export const outlasts = (ceilingMs: number, silentMs: number) =>
+    silentMs > 0 && ceilingMs >= silentMs
 
 /** A ceiling, halved until it is one for a broker that is merely down. */
 export function halved(p: Policy, ceilingMs: number): number {

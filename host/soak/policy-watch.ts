@@ -15,8 +15,10 @@ import {
     halved,
     isIn,
     nextCeiling,
+    outlasts,
     proves,
     REOPEN_MS,
+    silence,
     slowCeiling,
     slowWait,
     waitUnder,
@@ -65,6 +67,8 @@ export class PolicyWatch {
     private n = 0
     ceilingMs = 0
     private proven = false
+    /** Silent attempts since the ceiling last grew; -1 when that is not sure. */
+    private silences = 0
     private longWait = false
     private hasLink = true
     private lost: LostLine | undefined
@@ -104,6 +108,7 @@ export class PolicyWatch {
     toldToRetry(atMs: number) {
         this.easedUntilMs = atMs + 120_000
         this.told = true
+        this.silences = -1
     }
 
     /** The program was told to say goodbye and reboot. */
@@ -238,6 +243,7 @@ export class PolicyWatch {
     private reset() {
         this.n = 0
         this.proven = false
+        this.silences = 0
         this.longWait = false
         this.ceilingMs = 0
         this.slowMs = 0
@@ -326,7 +332,7 @@ export class PolicyWatch {
             this.firstWait(line)
         } else if (this.phase === "attempting") {
             this.checkPatience(line, atMs)
-            this.failure(line, line.evidence)
+            this.failure(line, line.evidence, deviceMs - this.sinceDeviceMs)
         } else if (this.phase === "lost") this.afterLoss(line)
         else this.report("line", `retry in phase ${this.phase}`)
         this.n = line.n
@@ -360,16 +366,16 @@ export class PolicyWatch {
         const { lane, evidence } = lost
         if (lost.flap) {
             const own = lane === "slow" || evidence === "refused"
-            return this.failure(line, own ? evidence : "reset")
+            return this.failure(line, own ? evidence : "reset", 0)
         }
         // The slow lane goes on where sessions between are short.
         const { slowCapMs } = this.promises.policy
         if (lane === "slow" && this.slowMs && lost.upMs < 2 * slowCapMs)
-            return this.failure(line, evidence)
+            return this.failure(line, evidence, 0)
         this.reset()
         if (lane === "slow" || evidence === "busy" || evidence === "stalled") {
             this.ceilingMs = -1
-            this.failure(line, evidence)
+            this.failure(line, evidence, 0)
         } else this.firstWait(line)
     }
 
@@ -403,9 +409,9 @@ export class PolicyWatch {
         if (proven) this.report("ceiling", "eased, and still proven")
     }
 
-    private failure(line: RetryLine, evidence: string) {
+    private failure(line: RetryLine, evidence: string, tookMs: number) {
         const p = this.promises.policy
-        const { ceilingMs, delayMs, proven } = line
+        const { ceilingMs, delayMs } = line
         if (line.n !== this.n + 1)
             this.report("ceiling", `failure ${line.n} after ${this.n}`)
         this.longWait = true
@@ -415,17 +421,42 @@ export class PolicyWatch {
             this.check("gap", "slow wait", delayMs, slowWait(p, ceilingMs))
             return
         }
-        this.check("gap", "wait", delayMs, waitUnder(p, ceilingMs, proven))
-        if (this.mayFollow(line, this.ceilingMs, this.proven, evidence)) return
-        const half = halved(p, this.ceilingMs)
-        if (this.told && this.mayFollow(line, half, false, evidence)) return
-        // Eased after it had grown, while an attempt was under way.
-        if (this.told && isIn(ceilingMs, easedCeiling(p, this.ceilingMs)))
-            return
-        this.report(
-            "ceiling",
-            `${ceilingMs} (proven ${proven}) after ${this.ceilingMs} (proven ${this.proven}) and ${evidence}`,
+        // What a line says comes some milliseconds after what it is about.
+        const slackMs = tookMs > 0 ? SLACK_MS : 0
+        const silences = [tookMs, tookMs - slackMs, tookMs + slackMs].map(ms =>
+            silence(p, evidence, ms),
         )
+        this.checkWait(line, silences)
+        const fits = silences.some(ms => this.fits(line, evidence, ms))
+        this.countSilence(line, silences[0])
+        if (!fits)
+            this.report(
+                "ceiling",
+                `${ceilingMs} (proven ${line.proven}) after ${this.ceilingMs} (proven ${this.proven}) and ${evidence} of ${tookMs} ms`,
+            )
+    }
+
+    private checkWait({ ceilingMs, delayMs, proven }: RetryLine, ms: number[]) {
+        const p = this.promises.policy
+        const ranges = ms.map(silentMs =>
+            waitUnder(p, ceilingMs, proven, silentMs),
+        )
+        const low = Math.min(...ranges.map(([from]) => from))
+        const high = Math.max(...ranges.map(([, to]) => to))
+        this.check("gap", "wait", delayMs, [low, high])
+    }
+
+    /** Whether a line's ceiling and proof may follow what was, and so much silence. */
+    private fits(line: RetryLine, evidence: string, silentMs: number) {
+        const { promises, ceilingMs: beforeMs } = this
+        const p = promises.policy
+        if (this.mayFollow(line, beforeMs, this.proven, evidence, silentMs))
+            return true
+        if (!this.told) return false
+        const half = halved(p, beforeMs)
+        if (this.mayFollow(line, half, false, evidence, silentMs)) return true
+        // Eased after it had grown, while an attempt was under way.
+        return isIn(line.ceilingMs, easedCeiling(p, beforeMs))
     }
 
     /** Whether a line's ceiling may follow this one. */
@@ -434,10 +465,30 @@ export class PolicyWatch {
         beforeMs: number,
         wasProven: boolean,
         evidence: string,
+        silentMs: number,
     ): boolean {
         const proven = wasProven || proves(evidence)
         const p = this.promises.policy
-        const range = nextCeiling(p, beforeMs, wasProven, proven)
-        return line.proven === proven && isIn(line.ceilingMs, range)
+        if (line.proven !== proven) return false
+        if (this.maySpread(beforeMs, silentMs) && this.silences !== 2) {
+            if (line.ceilingMs === beforeMs) return true
+            if (this.silences >= 0) return false
+        }
+        const range = nextCeiling(p, beforeMs, wasProven, proven, silentMs)
+        return isIn(line.ceilingMs, range)
+    }
+
+    /** A ceiling that silence doubles only every third time. */
+    private maySpread(ceilingMs: number, silentMs: number) {
+        const isFitted = this.promises.policy.spreadMs > 0
+        return !isFitted && outlasts(ceilingMs, silentMs)
+    }
+
+    private countSilence({ ceilingMs }: RetryLine, silentMs: number) {
+        const stays =
+            this.maySpread(this.ceilingMs, silentMs) &&
+            ceilingMs === this.ceilingMs
+        if (!stays || this.silences === 2) this.silences = 0
+        else if (this.silences >= 0) this.silences++
     }
 }

@@ -15,7 +15,7 @@
 // | begin: loss, start, Wi-Fi back, hold's end  | min + below(min); proven no; CONNACK wait short     | draw     |
 // | failed                                      | CONNACK wait long, then as below                    |          |
 // | failed, stalled or busy or reset            | proven, then as below                               |          |
-// | failed, not proven, 2 ceiling <= cap        | doubled                                             | draw     |
+// | failed, not proven, 2 ceiling <= cap        | doubled (but see silence)                           | draw     |
 // | failed, not proven, otherwise               | kept: each device's own, in (cap/2, cap]            | draw     |
 // | failed, proven                              | doubled, at most overloadCap                        | draw     |
 // | failed in the slow lane                     | untouched; its own, from slowMin to slowCap         | its own  |
@@ -29,22 +29,30 @@
 // The random first ceiling is drawn once for an outage and only ever doubled. It keeps the phases of a fleet
 // apart through every doubling, which is why 10 % of jitter on top is enough.
 //
-// | jitter       | draw under the ceiling c                                                                  |
+// Silence. Where a refusal takes milliseconds, a broker that says nothing takes the whole dial timeout, ours or the system's,
+// and the attempt is most of the pause. So after an attempt longer than min that met nobody (refused or silent),
+// - the wait counts from its start: under the ceiling c it is drawn from what the attempt left of it, e = max(min, c - took);
+// - a ceiling shorter than the attempt, which spreads nothing, is doubled until it is no shorter;
+// - any other is doubled only after every third such attempt: a broker that drops what it can't queue is silent, too. That
+//   costs it nothing, and a fleet that asks again soon keeps it busy. (Not so for attempts that stall: a queue longer than
+//   its clients' patience has to be left alone, and with every third the simulated fleet never comes back.)
+//
+// | jitter       | draw under the ceiling c; e = c, but after silence max(min, c - took)                     |
 // |--------------|-------------------------------------------------------------------------------------------|
-// | proportional | c + below(c/10 + 1)                                                                       |
-// | equal        | c - c/2 + below(c/2 + 1)                                                                  |
-// | full         | 1 + below(c)                                                                              |
-// | decorrelated | first c, then min + below(min(3 last wait, c) - min + 1)                                  |
-// | none         | c, and the first ceiling is min, doubled up to the cap: exponential with no randomness    |
+// | proportional | e + below(c/10 + 1)                                                                       |
+// | equal        | e - e/2 + below(e/2 + 1)                                                                  |
+// | full         | 1 + below(e)                                                                              |
+// | decorrelated | first e, then min + below(min(3 last wait, e) - min + 1)                                  |
+// | none         | e, and the first ceiling is min, doubled up to the cap: exponential with no randomness    |
 //
 // Fitted (spreadMs > 0), for a fleet that knows N/C: the ceiling is W = max(min, spread)
 //
 // | when                      | W                                     | wait                                    |
 // |---------------------------|---------------------------------------|-----------------------------------------|
 // | begin                     | max(min, spread)                      | min + below(W)                          |
-// | failed, not proven        | kept                                  | W + below(W/10 + 1)                     |
-// | failed, overload proven   | the first time + below(W/2 + 1)       | W + below(W/10 + 1)                     |
-// | failed after that         | times 3/2, at most overloadCap        | W + below(W/10 + 1)                     |
+// | failed, not proven        | kept                                  | W + below(W/10 + 1), after silence      |
+// | failed, overload proven   | the first time + below(W/2 + 1)       | max(min, W - took) + below(W/10 + 1)    |
+// | failed after that         | times 3/2, at most overloadCap        |                                         |
 //
 // The cap does not apply to a spread, overloadCap does. Fitted always draws as written; `jitter` has no say.
 //
@@ -173,6 +181,9 @@ function checkRange(name: string, value: number, low: number, high: number) {
         )
 }
 
+/** So many silent attempts, each no longer than the ceiling, double it once. */
+const SILENCES = 3
+
 /** Once overload was proven, a session has to last this long to count as stable. */
 const PROVEN_STABLE_MS = 600000
 
@@ -201,6 +212,8 @@ export class Backoff {
     private acceptedMs: number
     /** The coming attempt is the one before the spread. */
     private fast: boolean
+    /** Silent attempts since the ceiling last grew. */
+    private silences: number
 
     constructor(policy: Policy, random: Random) {
         this.policy = policy
@@ -212,6 +225,7 @@ export class Backoff {
         this.lastMs = 0
         this.acceptedMs = -1
         this.fast = false
+        this.silences = 0
         this.ceilingMs = this.firstCeiling()
     }
 
@@ -221,9 +235,11 @@ export class Backoff {
         return this.drawFirst()
     }
 
-    /** An attempt failed: the wait until the next one, or -1 when there is to be none. */
-    failed(verdict: Verdict): number {
-        return this.fail(verdict, verdict.evidence)
+    /**
+     * An attempt failed, `tookMs` after it began: the wait from now until the next one, or -1 when there is to be none.
+     */
+    failed(verdict: Verdict, tookMs: number): number {
+        return this.fail(verdict, verdict.evidence, tookMs)
     }
 
     /** CONNACK with code 0 came. */
@@ -238,12 +254,12 @@ export class Backoff {
         if (flap) {
             // What was our own doing (a native, the network) stays refused.
             if (lane === "slow" || verdict.evidence === "refused")
-                return this.failed(verdict)
-            return this.fail(verdict, "reset")
+                return this.failed(verdict, 0)
+            return this.fail(verdict, "reset", 0)
         }
         if (lane === "slow" || lane === "stop" || isOverload(verdict)) {
             if (!this.isSlowAgain(nowMs, lane)) this.restart()
-            return this.failed(verdict)
+            return this.failed(verdict, 0)
         }
         this.restart()
         const p = this.policy
@@ -311,6 +327,7 @@ export class Backoff {
         this.lastMs = 0
         this.acceptedMs = -1
         this.fast = false
+        this.silences = 0
         this.ceilingMs = this.firstCeiling()
     }
 
@@ -327,7 +344,7 @@ export class Backoff {
         return firstOf(low, limit, p.jitter, this.random)
     }
 
-    private fail(verdict: Verdict, evidence: Evidence): number {
+    private fail(verdict: Verdict, evidence: Evidence, tookMs: number): number {
         const p = this.policy
         this.acceptedMs = -1
         this.attempts++
@@ -335,14 +352,16 @@ export class Backoff {
         if (p.maxAttempts > 0 && this.attempts >= p.maxAttempts) return -1
         this.connackWaitMs = p.connackOverloadMs
         if (verdict.lane === "slow") return this.drawSlow()
-        this.grow(evidence)
-        if (!this.fast) return this.draw()
+        const silentMs =
+            tookMs > p.minMs && !provesOverload(evidence) ? tookMs : 0
+        this.grow(evidence, silentMs)
+        if (!this.fast) return this.draw(silentMs)
         this.fast = false
         return this.drawFirst()
     }
 
-    /** The ceiling after a failed attempt. */
-    private grow(evidence: Evidence) {
+    /** The ceiling after a failed attempt, of `silentMs` of silence. */
+    private grow(evidence: Evidence, silentMs: number) {
         const p = this.policy
         const known = this.proven
         if (provesOverload(evidence)) this.proven = true
@@ -350,7 +369,13 @@ export class Backoff {
             if (this.proven) this.ceilingMs = this.widen(known)
             return
         }
-        this.ceilingMs = this.doubled(this.ceilingMs, this.limit(), this.proven)
+        const spreads = silentMs > 0 && silentMs <= this.ceilingMs
+        if (spreads && ++this.silences < SILENCES) return
+        this.silences = 0
+        const limit = this.limit()
+        let c = this.doubled(this.ceilingMs, limit, this.proven)
+        while (c < silentMs && c <= limit - c) c += c
+        this.ceilingMs = c
     }
 
     /** What no ceiling may exceed now. */
@@ -382,33 +407,34 @@ export class Backoff {
         const p = this.policy
         if (p.spreadMs > 0)
             return span(p.minMs, this.ceilingMs, p.overloadCapMs, this.random)
-        return this.draw()
+        return this.draw(0)
     }
 
-    /** A wait under the ceiling. */
-    private draw(): number {
+    /** A wait under the ceiling, of which silence has already taken so much. */
+    private draw(silentMs: number): number {
         const p = this.policy
         const c = this.ceilingMs
-        const half = c >> 1
+        const lowMs = p.minMs < c ? p.minMs : c
+        const e = c - silentMs > lowMs ? c - silentMs : lowMs
+        const half = e >> 1
         const jitter = p.spreadMs > 0 ? "proportional" : p.jitter
         switch (jitter) {
             case "equal":
-                this.lastMs = c - half + below(half + 1, this.random)
+                this.lastMs = e - half + below(half + 1, this.random)
                 break
             case "full":
-                this.lastMs = 1 + below(c, this.random)
+                this.lastMs = 1 + below(e, this.random)
                 break
             case "decorrelated":
-                this.lastMs = this.drawDecorrelated()
+                this.lastMs = this.drawDecorrelated(e)
                 break
             default:
-                this.lastMs = stretched(c, jitter, this.random)
+                this.lastMs = e - c + stretched(c, jitter, this.random)
         }
         return this.lastMs
     }
 
-    private drawDecorrelated(): number {
-        const c = this.ceilingMs
+    private drawDecorrelated(c: number): number {
         const last = this.lastMs
         if (last === 0) return c
         const high = last > div(c, 3) ? c : last + last + last

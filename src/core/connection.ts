@@ -177,7 +177,7 @@ export class Connection {
         const reason = "the socket is lent out"
         const verdict = this.lane === "slow" ? slow(reason) : retry(reason)
         this.close(nowMs)
-        const delayMs = this.backoff.failed(verdict)
+        const delayMs = this.backoff.failed(verdict, 0)
         if (delayMs < 0) this.retry(delayMs, verdict, nowMs)
         else this.giveAway(nowMs + delayMs)
     }
@@ -289,10 +289,13 @@ export class Connection {
         }
         switch (this.state.name) {
             case "connecting":
-            case "awaitingConnack":
+            case "awaitingConnack": {
+                const tookMs = nowMs - this.state.sinceMs
                 this.close(nowMs)
-                this.retry(this.backoff.failed(verdict), verdict, nowMs)
+                const delayMs = this.backoff.failed(verdict, tookMs)
+                this.retry(delayMs, verdict, nowMs)
                 return true
+            }
             case "connected": {
                 this.close(nowMs)
                 this.logLost(verdict, this.backoff.isFlap(nowMs), nowMs)

@@ -124,7 +124,7 @@ async function tryAgain(
             return more(answer, ", not retried")
         if (answer.attempts >= attempts) return more(answer, ", given up")
         const asked = t.headers ? t.headers.get("retry-after") : undefined
-        const ownMs = backoff.failed(verdict)
+        const ownMs = backoff.failed(verdict, 0)
         const waitMs = httpWaitMs(ownMs, retryAfterMs(asked), random)
         if (ds.millis() + waitMs >= endMs) return more(answer, ", no time left")
         if (!budget.retry()) return more(answer, ", retry budget used up")

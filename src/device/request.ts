@@ -155,7 +155,10 @@ async function askAgain(
         if (why) return failed(n, reason + why, w)
         w.message = undefined
         w.status = 0
-        await waitFor(w, sooner(ds.millis() + backoff.failed(verdict), endMs))
+        await waitFor(
+            w,
+            sooner(ds.millis() + backoff.failed(verdict, 0), endMs),
+        )
         // An answer that came late is an answer.
         if (w.status >= 200 && w.status < 300) return answered(n, w)
         if (ds.millis() >= endMs) return failed(n, reason + ", no time left", w)

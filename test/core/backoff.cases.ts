@@ -55,9 +55,12 @@ function step(letter: string): Verdict {
     }
 }
 
+/** How long an attempt in capitals took. */
+const LONG_MS = 10000
+
 /**
  * The waits after each letter of a script: b begin, n retry now (no wait); else a failure: r refused, s silent,
- * t stalled, u busy, x reset, l slow lane, p stop.
+ * t stalled, u busy, x reset, l slow lane, p stop. It took no time at all, in capitals LONG_MS.
  */
 function waits(backoff: Backoff, script: string): string {
     let out = ""
@@ -66,10 +69,12 @@ function waits(backoff: Backoff, script: string): string {
             backoff.retryNow()
             continue
         }
+        const letter = script[i].toLowerCase()
+        const tookMs = letter === script[i] ? 0 : LONG_MS
         const wait =
-            script[i] === "b"
+            letter === "b"
                 ? backoff.begin()
-                : backoff.failed(step(script[i]))
+                : backoff.failed(step(letter), tookMs)
         out += (out === "" ? "" : " ") + wait
     }
     return out
@@ -151,10 +156,10 @@ function evidence(letter: string, proven: boolean): Case {
             const backoff = new Backoff(defaultPolicy(), new Lowest())
             backoff.begin()
             equal(backoff.connackWaitMs, 10000, "CONNACK wait at first")
-            backoff.failed(v)
+            backoff.failed(v, 0)
             equal(backoff.proven, proven, "proven")
             equal(backoff.connackWaitMs, connackMs, "CONNACK wait")
-            backoff.failed(refused)
+            backoff.failed(refused, 0)
             equal(backoff.proven, proven, "proven later")
             equal(backoff.connackWaitMs, connackMs, "CONNACK wait later")
             backoff.begin()
@@ -193,6 +198,8 @@ function session(backoff: Backoff, ageMs: number, v: Verdict): number {
 function timelines(): Case[] {
     const short = defaultPolicy()
     short.maxAttempts = 3
+    const shortCap = defaultPolicy()
+    shortCap.capMs = 9000
     const tight = defaultPolicy()
     tight.minMs = tight.capMs
     const equalCaps = policyOf("none")
@@ -221,6 +228,54 @@ function timelines(): Case[] {
             defaultPolicy(),
             "bsssssssss",
             "1000 2000 4000 8000 16000 32000 32000 32000 32000 32000",
+        ),
+        lowest(
+            "after silence a wait counts from the start of the attempt, and a ceiling shorter than that is doubled until it is not",
+            defaultPolicy(),
+            "bSrr",
+            "1000 6000 32000 32000",
+        ),
+        lowest(
+            "while silence takes 10 s of each attempt only every third doubles the ceiling",
+            defaultPolicy(),
+            "bSSSSSSSSSS",
+            "1000 6000 6000 6000 22000 22000 22000 22000 22000 22000 22000",
+        ),
+        lowest(
+            "a quick refusal between them: the three are counted anew",
+            defaultPolicy(),
+            "bSSrSSS",
+            "1000 6000 6000 32000 22000 22000 22000",
+        ),
+        lowest(
+            "an attempt that stalled or was closed late changes nothing of that: overload doubles, and counts from the end",
+            defaultPolicy(),
+            "bTXTXT",
+            "1000 2000 4000 8000 16000 32000",
+        ),
+        lowest(
+            "a refusal that takes as long, the system's own timeout, is silence",
+            defaultPolicy(),
+            "bRRRRsr",
+            "1000 6000 6000 6000 22000 32000 32000",
+        ),
+        lowest(
+            "silence of a broker with proven overload is silence all the same",
+            defaultPolicy(),
+            "bTTSSSS",
+            "1000 2000 4000 6000 6000 6000 22000",
+        ),
+        lowest(
+            "an attempt longer than the cap allows is followed by min",
+            shortCap,
+            "bSSSS",
+            "1000 1000 1000 1000 1000",
+        ),
+        lowest(
+            "equal draws from what the attempt left of the ceiling",
+            policyOf("equal"),
+            "bSSTT",
+            "500 3000 3000 16000 32000",
         ),
         lowest(
             "equal waits at least half of the ceiling",
@@ -303,6 +358,18 @@ function timelines(): Case[] {
             fitted(120000),
             "brrrr",
             "1000 120000 120000 120000 120000",
+        ),
+        lowest(
+            "fitted: the spread counts from the start of an attempt",
+            fitted(120000),
+            "bSSTTS",
+            "1000 110000 110000 120000 180000 260000",
+        ),
+        lowest(
+            "fitted: an attempt longer than the spread is followed by min",
+            fitted(5000),
+            "bSS",
+            "1000 1000 1000",
         ),
         lowest(
             "fitted: overload widens the spread by half each time, up to overloadCap",
@@ -415,8 +482,8 @@ function sessions(): Case[] {
                 const backoff = new Backoff(fastFitted(), new Middle())
                 equal(waits(backoff, "b"), "88381", "a start")
                 equal(session(backoff, 10000, closed), 1341, "a loss")
-                equal(backoff.failed(refused), 88381, "the spread begins")
-                equal(backoff.failed(refused), 125461, "and goes on")
+                equal(backoff.failed(refused, 0), 88381, "the spread begins")
+                equal(backoff.failed(refused, 0), 125461, "and goes on")
             },
         },
         {
@@ -425,8 +492,8 @@ function sessions(): Case[] {
                 const backoff = new Backoff(fastFitted(), new Lowest())
                 backoff.begin()
                 equal(session(backoff, 10000, closed), 1000, "a loss")
-                equal(backoff.failed(step("t")), 1000, "the spread begins")
-                equal(backoff.failed(step("t")), 180000, "and grows")
+                equal(backoff.failed(step("t"), 0), 1000, "the spread begins")
+                equal(backoff.failed(step("t"), 0), 180000, "and grows")
             },
         },
         {
@@ -441,7 +508,7 @@ function sessions(): Case[] {
                 p.fastFirst = true
                 const adaptive = new Backoff(p, new Lowest())
                 equal(session(adaptive, 10000, closed), 1000, "adaptive")
-                equal(adaptive.failed(refused), 2000, "adaptive goes on")
+                equal(adaptive.failed(refused, 0), 2000, "adaptive goes on")
             },
         },
         {

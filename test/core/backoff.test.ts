@@ -41,6 +41,7 @@ class Oracle {
     slow = 0
     last = 0
     fast = false
+    silences = 0
     since: number | undefined
 
     constructor(
@@ -75,6 +76,7 @@ class Oracle {
         this.slow = 0
         this.last = 0
         this.fast = false
+        this.silences = 0
         this.since = undefined
         this.ceiling = this.p.spreadMs
             ? Math.min(
@@ -93,24 +95,25 @@ class Oracle {
         return c + below(Math.floor(c / 10) + 1, this.random)
     }
 
-    private draw(): number {
+    private draw(took: number): number {
         const c = this.ceiling
-        if (this.p.spreadMs) return this.tenth(c)
+        const e = Math.max(Math.min(c, this.p.minMs), c - took)
+        if (this.p.spreadMs) return this.tenth(c) - c + e
         switch (this.p.jitter) {
             case "proportional":
-                return this.tenth(c)
+                return this.tenth(c) - c + e
             case "equal":
                 return (
-                    Math.ceil(c / 2) + below(Math.floor(c / 2) + 1, this.random)
+                    Math.ceil(e / 2) + below(Math.floor(e / 2) + 1, this.random)
                 )
             case "full":
-                return 1 + below(c, this.random)
+                return 1 + below(e, this.random)
             case "none":
-                return c
+                return e
             case "decorrelated": {
-                const low = Math.min(this.p.minMs, Math.ceil(c * 0.9))
-                const high = Math.min(3 * this.last, c)
-                this.last = this.last ? this.range(low, MAX, high) : c
+                const low = Math.min(this.p.minMs, Math.ceil(e * 0.9))
+                const high = Math.min(3 * this.last, e)
+                this.last = this.last ? this.range(low, MAX, high) : e
                 return this.last
             }
             default:
@@ -126,10 +129,10 @@ class Oracle {
     private drawFirst(): number {
         if (this.p.spreadMs)
             return this.range(this.p.minMs, this.ceiling, this.p.overloadCapMs)
-        return this.draw()
+        return this.draw(0)
     }
 
-    failed(v: Verdict): number {
+    failed(v: Verdict, tookMs: number): number {
         this.attempts++
         this.since = undefined
         if (v.lane === "stop") return -1
@@ -137,16 +140,30 @@ class Oracle {
         this.connack = this.p.connackOverloadMs
         if (v.lane === "slow") return this.drawSlow()
         const first = !this.proven
+        const down = v.evidence === "refused" || v.evidence === "silent"
+        const took = down && tookMs > this.p.minMs ? tookMs : 0
         if (["stalled", "busy", "reset"].includes(v.evidence))
             this.proven = true
-        this.ceiling = this.grown(first)
+        this.grow(first, took)
         const fast = this.fast
         this.fast = false
-        return fast ? this.drawFirst() : this.draw()
+        return fast ? this.drawFirst() : this.draw(took)
     }
 
-    private grown(first: boolean): number {
-        const c = this.ceiling
+    private grow(first: boolean, took: number) {
+        if (!this.p.spreadMs) {
+            const enough = took > 0 && this.ceiling >= took
+            this.silences = enough ? (this.silences + 1) % 3 : 0
+            if (this.silences) return
+        }
+        this.ceiling = this.grown(this.ceiling, first)
+        if (this.p.spreadMs) return
+        const bound = this.proven ? this.p.overloadCapMs : this.p.capMs
+        const top = this.limit(bound, this.p.jitter)
+        while (this.ceiling < took && 2 * this.ceiling <= top) this.ceiling *= 2
+    }
+
+    private grown(c: number, first: boolean): number {
         const top = this.limit(
             this.p.overloadCapMs,
             this.p.spreadMs ? "proportional" : this.p.jitter,
@@ -184,12 +201,12 @@ class Oracle {
         const flap = age < 0 || age < needed
         const broker = v.lane === "retry" || v.lane === "overload"
         if (flap && broker && v.evidence !== "refused")
-            return this.failed(verdict("reset", v.lane))
+            return this.failed(verdict("reset", v.lane), 0)
         if (!flap && v.lane !== "slow" && v.lane !== "stop")
             if (!["busy", "stalled"].includes(v.evidence)) return this.lost()
         const again = v.lane === "slow" && age < 2 * this.p.slowCapMs
         if (!flap && !(again && this.slow)) this.reset()
-        return this.failed(v)
+        return this.failed(v, 0)
     }
 
     private lost(): number {
@@ -244,16 +261,25 @@ const anyVerdict: fc.Arbitrary<Verdict> = fc.record({
     reason: fc.constant("test"),
 })
 
+/** How long an attempt took. */
+const anyTookMs = fc.oneof(
+    fc.constant(20),
+    fc.nat(100_000),
+    fc.constantFrom(0, 1000, 1001, 10_000, 30_000, MAX),
+)
+
 type Step =
     | { kind: "begin" }
-    | { kind: "failed"; v: Verdict }
+    | { kind: "failed"; v: Verdict; tookMs: number }
     | { kind: "session"; ageMs: number; v: Verdict }
 
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
     { weight: 1, arbitrary: fc.constant<Step>({ kind: "begin" }) },
     {
         weight: 14,
-        arbitrary: anyVerdict.map<Step>(v => ({ kind: "failed", v })),
+        arbitrary: fc
+            .tuple(anyVerdict, anyTookMs)
+            .map<Step>(([v, tookMs]) => ({ kind: "failed", v, tookMs })),
     },
     {
         weight: 4,
@@ -286,7 +312,10 @@ function both(
         case "begin":
             return [ours.begin(), oracle.begin()]
         case "failed":
-            return [ours.failed(step.v), oracle.failed(step.v)]
+            return [
+                ours.failed(step.v, step.tookMs),
+                oracle.failed(step.v, step.tookMs),
+            ]
         case "session":
             ours.accepted(nowMs)
             oracle.accepted(nowMs)
@@ -338,9 +367,10 @@ test("1,000 failures of any kind under any policy: each wait is an integer in [1
         fc.property(
             anyPolicy,
             fc.array(anyVerdict, { minLength: 1, maxLength: 20 }),
+            fc.array(anyTookMs, { minLength: 1, maxLength: 20 }),
             fc.nat(1000),
             anyWords,
-            (anyone, verdicts, goNow, words) => {
+            (anyone, verdicts, times, goNow, words) => {
                 const policy = { ...anyone, maxAttempts: 0 }
                 const failures = verdicts.filter(v => v.lane !== "stop")
                 fc.pre(failures.length > 0)
@@ -348,7 +378,7 @@ test("1,000 failures of any kind under any policy: each wait is an integer in [1
                 assertWait(backoff.begin(), bound(backoff, "retry"))
                 for (let i = 0; i < 1000; ++i) {
                     const v = failures[i % failures.length]
-                    const wait = backoff.failed(v)
+                    const wait = backoff.failed(v, times[i % times.length])
                     assertWait(wait, bound(backoff, v.lane))
                     assert.ok(Number.isInteger(backoff.ceilingMs))
                     assert.ok(
@@ -375,12 +405,13 @@ test("a stuck random source still gives waits within their bounds", () => {
         fc.property(
             anyPolicy,
             fc.array(anyVerdict, { minLength: 1, maxLength: 40 }),
+            anyTookMs,
             fc.integer(),
-            (policy, verdicts, word) => {
+            (policy, verdicts, tookMs, word) => {
                 const backoff = new Backoff(policy, { next: () => word })
                 assertWait(backoff.begin(), bound(backoff, "retry"))
                 for (const v of verdicts) {
-                    const wait = backoff.failed(v)
+                    const wait = backoff.failed(v, tookMs)
                     if (wait !== -1) assertWait(wait, bound(backoff, v.lane))
                 }
             },
@@ -398,7 +429,7 @@ test("the slow lane never waits less than slowMin where its cap leaves a tenth",
             const backoff = new Backoff(policy, generator(words))
             let last = 0
             for (let i = 0; i < 60; ++i) {
-                const wait = backoff.failed(verdict("refused", "slow"))
+                const wait = backoff.failed(verdict("refused", "slow"), 20)
                 assert.ok(wait >= slowMinMs && wait <= slowCapMs, `${wait}`)
                 // Grows by doubling, or stays where its tenth of jitter takes it.
                 assert.ok(wait * 11 > last * 10 - 11, `${last} then ${wait}`)
@@ -413,9 +444,10 @@ test("the slow lane never waits less than slowMin where its cap leaves a tenth",
 function atTheCap(policy: Policy, evidence: Evidence, seed: number) {
     const backoff = new Backoff(policy, new Sfc32(seed, 0, 0, 1))
     backoff.begin()
-    for (let i = 0; i < 60; ++i) backoff.failed(verdict(evidence))
+    for (let i = 0; i < 60; ++i) backoff.failed(verdict(evidence), 0)
     const waits: number[] = []
-    for (let i = 0; i < 1000; ++i) waits.push(backoff.failed(verdict(evidence)))
+    for (let i = 0; i < 1000; ++i)
+        waits.push(backoff.failed(verdict(evidence), 0))
     return { waits, ceiling: backoff.ceilingMs }
 }
 
@@ -517,9 +549,20 @@ test("the phases of a fleet stay apart through every doubling", () => {
     const devices = fleet(200, defaultPolicy())
     const times = devices.map(b => b.begin())
     for (let i = 0; i < 8; ++i) {
-        devices.forEach((b, k) => (times[k] += b.failed(verdict("stalled"))))
+        devices.forEach((b, k) => (times[k] += b.failed(verdict("stalled"), 0)))
         assert.ok(worstTenth(times) < 0.2, `${worstTenth(times)} at ${i}`)
     }
+})
+
+test("after a silent attempt of 10 s a fleet is spread over 10 s, where doubling alone would give it 2", () => {
+    const devices = fleet(200, defaultPolicy())
+    const times = devices.map(b => {
+        const startMs = b.begin()
+        return startMs + 10000 + b.failed(verdict("silent"), 10000)
+    })
+    const spreadMs = Math.max(...times) - Math.min(...times)
+    assert.ok(spreadMs > 9000 && spreadMs < 13000, `${spreadMs}`)
+    assert.ok(worstTenth(times) < 0.25, `${worstTenth(times)}`)
 })
 
 test("at the cap each device of a fleet keeps a ceiling of its own, over all of (cap/2, cap]", () => {
@@ -527,7 +570,7 @@ test("at the cap each device of a fleet keeps a ceiling of its own, over all of 
     const counts = new Array<number>(10).fill(0)
     for (const b of devices) {
         b.begin()
-        for (let i = 0; i < 20; ++i) b.failed(verdict("refused"))
+        for (let i = 0; i < 20; ++i) b.failed(verdict("refused"), 20)
         assert.ok(b.ceilingMs > 54546 / 2 && b.ceilingMs <= 54546)
         counts[Math.floor((b.ceilingMs - 27273.5) / 2727.3)]++
     }
@@ -546,10 +589,10 @@ test("a CONNACK whose session flaps leaves everything as if it had not come", ()
                 const two = new Backoff(policy, generator(words))
                 assert.equal(one.begin(), two.begin())
                 for (const v of verdicts)
-                    assert.equal(one.failed(v), two.failed(v))
+                    assert.equal(one.failed(v, 5000), two.failed(v, 5000))
                 one.accepted(5)
                 const flap = one.ended(10004, verdict("stalled"))
-                assert.equal(flap, two.failed(verdict("reset")))
+                assert.equal(flap, two.failed(verdict("reset"), 0))
                 assert.deepEqual(one, two)
             },
         ),
@@ -564,7 +607,7 @@ test("a stable session leaves nothing of the outage before it", () => {
             fc.array(anyVerdict, { minLength: 0, maxLength: 20 }),
             (policy, verdicts) => {
                 const one = new Backoff(policy, new Sfc32(1, 2, 3, 4))
-                for (const v of verdicts) one.failed(v)
+                for (const v of verdicts) one.failed(v, 20)
                 one.accepted(0)
                 // Longer than any ceiling.
                 const wait = one.ended(2 ** 32, verdict("reset"))

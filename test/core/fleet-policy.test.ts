@@ -191,7 +191,7 @@ test("policies adopted in the middle of an outage: every wait is at most 6 h and
                     evidence: event,
                     reason: "",
                 }
-                const waitMs = backoff.failed(verdict)
+                const waitMs = backoff.failed(verdict, 5000)
                 const patient = backoff.proven || policy.spreadMs > 0
                 const boundMs = patient ? policy.overloadCapMs : policy.capMs
                 assert.ok(Number.isInteger(waitMs) && waitMs >= 1)

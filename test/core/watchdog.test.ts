@@ -88,19 +88,23 @@ function threeDays({ failMs, answerMs, verdict }: Trouble) {
     let wanted = 0
     let dialMs = backoff.begin()
     let answeredMs = -1
+    // One worker: what is dialled before it has answered waits its turn.
+    let queued = 0
     let dueMs = 0
     for (let nowMs = 0; nowMs < 3 * DAY; nowMs += S) {
         if (answeredMs >= 0 && nowMs >= answeredMs) {
-            answeredMs = -1
+            answeredMs = queued > 0 ? nowMs + answerMs : -1
+            if (queued > 0) queued--
             dog.nativeDone()
         }
         if (nowMs >= dialMs) {
             dials++
             if (answerMs >= 0) {
                 dog.nativeStarted(nowMs, NATIVE_MS)
-                answeredMs = nowMs + answerMs
+                if (answeredMs >= 0) queued++
+                else answeredMs = nowMs + answerMs
             }
-            dialMs = nowMs + failMs + backoff.failed(verdict)
+            dialMs = nowMs + failMs + backoff.failed(verdict, failMs)
         }
         if (nowMs >= dueMs) {
             dueMs = Math.min(dialMs, nowMs + MIN)

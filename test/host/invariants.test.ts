@@ -144,6 +144,13 @@ class Story {
             ...more,
         })
     }
+    /** The first ceiling, 1400, has become 5600. */
+    silent(atMs: number, n: number, delayMs: number, ceilingMs = 5600): this {
+        const reason = "connection refused"
+        const evidence = "silent"
+        this.wire(atMs, "error connect ECONNREFUSED")
+        return this.retry(atMs, { n, delayMs, ceilingMs, evidence, reason })
+    }
     refused(atMs: number, more: Partial<Extract<Line, { ev: "retry" }>>): this {
         return this.wire(atMs, "error connect ECONNREFUSED").retry(atMs, {
             n: 1,
@@ -186,6 +193,36 @@ const ROWS: Row[] = [
         "refused, then doubled",
         undefined,
         s => s.dials().refused(2510, {}).attempt(5410, 2).dial(5410),
+    ],
+    [
+        "silence of 5 s: the wait counts from the start, and the ceiling stays for two more",
+        undefined,
+        s =>
+            s
+                .dials()
+                .silent(7500, 1, 1100)
+                .attempt(8600, 2)
+                .dial(8600)
+                .silent(13_600, 2, 1300)
+                .attempt(14_900, 3)
+                .dial(14_900)
+                .silent(19_900, 3, 1000),
+    ],
+    [
+        "silence of 5 s, and a wait that counts from its end",
+        "gap",
+        s => s.dials().silent(7500, 1, 5700),
+    ],
+    [
+        "silence of 5 s twice, and the ceiling doubled",
+        "ceiling",
+        s =>
+            s
+                .dials()
+                .silent(7500, 1, 1100)
+                .attempt(8600, 2)
+                .dial(8600)
+                .silent(13_600, 2, 6300, 11_200),
     ],
     [
         "the soak's own crash",
@@ -239,9 +276,11 @@ const ROWS: Row[] = [
                 .wire(5390, "close")
                 .retry(5390, {
                     n: 1,
-                    evidence: "refused",
+                    lane: "overload",
+                    evidence: "reset",
                     delayMs: 2900,
                     ceilingMs: 2800,
+                    proven: true,
                 })
                 .dial(5400),
     ],

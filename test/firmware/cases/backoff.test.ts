@@ -5,9 +5,11 @@ import * as faults from "../../../host/lab/faults"
 import type { Fault } from "../../../host/lab/link"
 import * as plays from "../../../host/lab/plays"
 import type { Play } from "../../../host/lab/scripted-broker"
+import type { LabDevice } from "../../../host/lab/device"
 import { World } from "../../../host/lab/world"
 import {
     assertGrows,
+    assertSilence,
     delays,
     heapFloor,
     onBench,
@@ -208,6 +210,8 @@ describe("B6: error, close, deadline and start() in the same instant", () => {
         play: Play,
         fault: Fault | undefined,
         attempts: number,
+        assertWaits = (device: LabDevice) =>
+            assertGrows(delays(device), HOUR_MS),
     ) {
         await onBench({ program, settings }, async bench => {
             const { world, broker, device } = bench
@@ -223,7 +227,7 @@ describe("B6: error, close, deadline and start() in the same instant", () => {
             assert.equal(device.said("attempt").length, attempts + 1)
             assert.equal(device.said("retry").length, attempts + 1)
             assert.equal(device.network.dials, attempts + 1)
-            assertGrows(delays(device), HOUR_MS)
+            assertWaits(device)
         })
     }
 
@@ -263,6 +267,7 @@ describe("B6: error, close, deadline and start() in the same instant", () => {
                 },
             }),
             4,
+            assertSilence,
         ))
 
     test("a kicked session whose CLOSE comes twice", () =>

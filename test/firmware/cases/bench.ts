@@ -154,3 +154,16 @@ export function assertGrows(waits: number[], capMs: number) {
         assert.ok(waits[i] <= capMs, `${waits}`)
     }
 }
+
+/** After silence of 30 s the waits count from the attempt's start, under the device's own ceiling at the cap of 60 s. */
+export function assertSilence(device: LabDevice) {
+    const lines = device.said("retry").filter(l => l.evidence === "silent")
+    for (const { ceilingMs, delayMs } of lines) {
+        assert.equal(ceilingMs, lines[0].ceilingMs)
+        const lowMs = Math.max(1000, ceilingMs - 30_000 - TURN_MS)
+        const highMs = Math.max(1000, ceilingMs - 30_000) + ceilingMs / 10
+        assert.ok(delayMs >= lowMs && delayMs <= highMs, `${delayMs}`)
+    }
+    const { ceilingMs } = lines[0]
+    assert.ok(ceilingMs > 27_272 && ceilingMs <= 54_546, `${ceilingMs}`)
+}
