@@ -10,7 +10,7 @@ import type { Board } from "../../host/flash/boards"
 import { findEsptool } from "../../host/flash/esptool"
 import { sendParcel } from "../../host/flash/send"
 import { writeImage } from "../../host/flash/write"
-import { loadProgram } from "../../host/vm/program"
+import { loadProgram, PROJECT } from "../../host/vm/program"
 import { FlashBench, SECRET, WIFI_SECRET } from "./bench"
 import { bootStore } from "./boot"
 import { ChipInDownloadMode } from "./chip"
@@ -28,6 +28,9 @@ function esptool(): string | undefined {
 
 const STORE = { start: 0x1c0000, end: 0x200000 }
 const USB = { vendorId: "303a", productId: "1001" }
+
+/** This project, whose program need not be compiled again: for tests that end before it is sent. */
+const COMPILED = ["--project", PROJECT]
 
 /** A pseudo-terminal for the length of a test. */
 async function port(path: string, t: TestContext) {
@@ -123,7 +126,7 @@ describe("npm run flash", { skip, concurrency: 3 }, () => {
             "flash",
             [
                 ...["--board", "esp32c3_bare", "--port", ports[3]],
-                ...["--file", bench.runtimeFile("esp32c3")],
+                ...["--file", bench.runtimeFile("esp32c3"), ...COMPILED],
             ],
             { ESPTOOL_CONNECT_ATTEMPTS: "0" },
         )
@@ -221,7 +224,7 @@ describe(
         test("a port on which no runtime answers", async t => {
             await port(bench.portPath(1), t)
             bench.givePorts([{ path: bench.portPath(1), ...USB }])
-            const { code, err } = await bench.run("deploy", [])
+            const { code, err } = await bench.run("deploy", COMPILED)
             assert.equal(code, 1)
             assert.match(err, /no DeviceScript runtime answers on \S+ttyUSB1/)
         })

@@ -1,12 +1,12 @@
 // The official way to run the firmware: `devs devtools`, and `devs run --tcp` against it.
 import { spawn, type ChildProcess } from "node:child_process"
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs"
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { test } from "node:test"
-import { PROJECT } from "../../host/vm/program"
+import { loadProgram, PROJECT } from "../../host/vm/program"
 
 const CLI = createRequire(import.meta.url).resolve(
     "@devicescript/cli/built/devicescript-cli.cjs",
@@ -68,7 +68,11 @@ test("devs devtools with devs run --tcp runs the firmware", async t => {
     }
     try {
         await run("devtools")(/tcpsocket/)
-        const seen = run("run", "--tcp", "src/main.ts")
+        writeFileSync(
+            join(folder, "main.devs"),
+            loadProgram("src/main.ts").bytecode,
+        )
+        const seen = run("run", "--tcp", "main.devs")
         await seen(/"ev":"boot"/)
         await seen(/"ev":"config","key":"MQTT_HOST","value":"missing"/)
     } finally {

@@ -89,25 +89,19 @@ test("--json: what was done, and exit code 0", async () => {
 
 const BAD = "--hours 1 --devices 1 --program test/bytecode/soak-bad.ts"
 
-test("a firmware with a mistake: seed, invariant, last events and a replay that fails alike", async () => {
-    const found = await soak(`--seed 3 ${BAD}`)
+test("a firmware with a mistake: seed, invariant, last events, a replay that fails alike, and one trouble that is enough", async () => {
+    const found = await soak(`--seed 3 ${BAD} --shrink`)
     assert.equal(found.code, 1)
     assert.match(found.out, /seed 3: "line" did not hold for d1/)
     assert.match(found.out, /a retry now that nobody asked for/)
-    const [, flags] = /replay: npm run soak -- (.+)/.exec(found.out)!
-    const again = await soak(`${flags} --json`)
+    const [all, ...fewer] = found.out.match(/(?<=replay: npm run soak -- ).+/g)!
+    assert.match(found.out, /1 troubles?:/)
+    assert.match(fewer.at(-1)!, /--only \d+( |$)/)
+    const again = await soak(`${all} --json`)
     assert.equal(again.code, 1)
     assert.deepEqual(JSON.parse(again.out).failures, [
-        { seed: 3, invariant: "line", replay: `npm run soak -- ${flags}` },
+        { seed: 3, invariant: "line", replay: `npm run soak -- ${all}` },
     ])
-})
-
-test("--shrink finds one trouble that is enough", async () => {
-    const { code, out } = await soak(`--seed 3 ${BAD} --shrink`)
-    assert.equal(code, 1)
-    const replays = out.match(/replay: .+/g)!
-    assert.match(replays.at(-1)!, /--only \d+( |$)/)
-    assert.match(out, /1 troubles?:/)
 })
 
 test("Ctrl-C prints what is known so far", async () => {
