@@ -1,9 +1,12 @@
-// The smallest useful program: connect, listen to one topic, say one thing.
+// The smallest useful program: connect, listen to one topic, say one thing. It names none of the
+// parts that `startMqtt` brings (log, outbox, checks), and so carries none.
 // Replace the host by your broker's.
-import { startMqtt } from "../src/index"
+import * as ds from "@devicescript/core"
+import { startClient } from "../src/index"
 
-const mqtt = startMqtt({ host: "127.0.0.1" })
+const mqtt = startClient({ host: "127.0.0.1" })
 await mqtt.subscribe("minimal/in", message => {
     console.log(message.topic)
 })
-await mqtt.publish("minimal/out", "hello")
+while ((await mqtt.publish("minimal/out", "hello")) !== "sent")
+    await ds.sleep(1000)

@@ -1,22 +1,41 @@
 // The library's public face: an application imports from here only.
 import * as ds from "@devicescript/core"
 import { checkPolicy, defaultPolicy, type Policy } from "./core/backoff"
+import type { Explain } from "./core/connection"
 import { mustBe } from "./core/int"
-import { Client, type Qos1Port } from "./device/client"
+import { explainSocket } from "./core/socket-text"
+import { argumentChecks } from "./device/checks"
+import {
+    Client,
+    type Checks,
+    type Log,
+    type Outbox0,
+    type Qos1Port,
+} from "./device/client"
 import type { LinkHandler } from "./device/link"
+import { lineLog } from "./device/log"
+import { outbox } from "./device/outbox"
+import { checkConnect } from "./mqtt/checks"
 import { mqtt311, type MakeCodec } from "./mqtt/codec"
+import type { ConnectOptions, Will } from "./mqtt/encode"
 import type { Overflow } from "./mqtt/outbox"
 import type { Announcement } from "./mqtt/session"
-import { connectPacket, type ConnectOptions, type Will } from "./mqtt/encode"
 import { checkTopicName } from "./mqtt/topic"
 
 export {
     Client,
+    type Checks,
     type Counters,
+    type Log,
+    type Outbox0,
     type Outcome,
     type PublishOptions,
     type Qos1Port,
 } from "./device/client"
+export { argumentChecks } from "./device/checks"
+export { lineLog } from "./device/log"
+export { outbox } from "./device/outbox"
+export { explainSocket } from "./core/socket-text"
 export { qos1, type Qos1Options } from "./device/qos1"
 export { dropNewest, dropOldest, latestPerTopic } from "./mqtt/outbox"
 export type { Jitter, Policy } from "./core/backoff"
@@ -61,8 +80,8 @@ export {
 export { startWatchdog } from "./device/watchdog"
 export { messageText } from "./device/text"
 
-/** Options of `startMqtt`. Only `host` must be given. */
-export interface MqttOptions {
+/** What `startMqtt` and `startClient` are given. Only `host` must be. */
+export interface ConnectionOptions {
     /** Name or address of the broker. */
     host: string
     /** "tcp" (default) or "tls". The runtime's built-in authorities are trusted. */
@@ -79,12 +98,6 @@ export interface MqttOptions {
     pingMs?: number
     /** Largest packet taken whole, bytes, 16..8192 (twice that must fit the heap); default 1,024. */
     maxPacketBytes?: number
-    /** Most messages that wait while there is no connection, 1..1000; default 16. */
-    outboxEntries?: number
-    /** Most bytes of all of them, 64..65535; default 4,096. */
-    outboxBytes?: number
-    /** What goes when one does not fit: `dropOldest` (default), `dropNewest` or `latestPerTopic`. */
-    overflow?: Overflow
     /** `qos1()` to publish with QoS 1, which has an outbox of its own. The broker then keeps a session for the device. */
     qos1?: Qos1Port
     /** Published by the broker when the device is lost. */
@@ -101,69 +114,120 @@ export interface MqttOptions {
     policy?: Policy
 }
 
+/** Options of `startMqtt`. */
+export interface MqttOptions extends ConnectionOptions {
+    /** Most messages that wait while there is no connection, 1..1000; default 16. */
+    outboxEntries?: number
+    /** Most bytes of all of them, 64..65535; default 4,096. */
+    outboxBytes?: number
+    /** What goes when one does not fit: `dropOldest` (default), `dropNewest` or `latestPerTopic`. */
+    overflow?: Overflow
+}
+
+/** Options of `startClient`: parts that the program carries only when it names them. */
+export interface ClientOptions extends ConnectionOptions {
+    /** `lineLog()` to print what is decided, and why. */
+    log?: Log
+    /** `outbox()` to keep messages while there is no connection; else `publish` says "refused: offline". */
+    outbox?: Outbox0
+    /** `argumentChecks()` to have `publish` and `subscribe` say what is wrong with what they are given. */
+    checks?: Checks
+    /** `explainSocket` to tell a bad certificate or a lost network from a refused connection. */
+    explain?: Explain
+    /** Most bytes of a QoS 0 message with its head; default 4,096. */
+    maxMessageBytes?: number
+}
+
 /**
- * Starts to connect and keeps connected until `stop()`.
+ * Starts to connect and keeps connected until `stop()`: the client with everything that a person may want
+ * to know of it.
  * @throws RangeError naming option, value and range
  */
 export function startMqtt(options: MqttOptions): Client {
-    const tls = options.proto === "tls"
-    const port = orElse(options.port, tls ? 8883 : 1883)
-    const policy = options.policy ? options.policy : defaultPolicy()
-    const maxPacketBytes = orElse(options.maxPacketBytes, 1024)
-    const keepAliveSeconds = orElse(options.keepAliveSeconds, 60)
-    const pingMs = orElse(options.pingMs, 10000)
+    checkOptions(options)
     const outboxEntries = orElse(options.outboxEntries, 16)
     const outboxBytes = orElse(options.outboxBytes, 4096)
-    if (typeof options.host !== "string" || !options.host)
-        throw new RangeError("host is empty: must be a name or an address")
-    if (options.proto && !tls && options.proto !== "tcp")
-        throw new RangeError(`proto is ${options.proto}: must be tcp or tls`)
-    mustBe("port", port, 1, 65535)
-    mustBe("keepAliveSeconds", keepAliveSeconds, 0, 65535)
-    mustBe("pingMs", pingMs, 1, 0x7fffffff)
-    mustBe("maxPacketBytes", maxPacketBytes, 16, 8192)
     mustBe("outboxEntries", outboxEntries, 1, 1000)
     mustBe("outboxBytes", outboxBytes, 64, 65535)
-    checkPolicy(policy)
-    const makeCodec = options.codec ? options.codec : mqtt311
+    checkFunction("overflow", options.overflow)
+    return startClient({
+        ...options,
+        log: lineLog(),
+        outbox: outbox(outboxEntries, outboxBytes, options.overflow),
+        checks: argumentChecks(),
+        explain: explainSocket,
+        maxMessageBytes: outboxBytes,
+    })
+}
+
+/**
+ * The same for a program that counts bytes: it has the parts that are named, and nothing that is given is checked
+ * at run time, so it has to be in range. `startMqtt` is this with all parts.
+ */
+export function startClient(options: ClientOptions): Client {
+    const maxPacketBytes = orElse(options.maxPacketBytes, 1024)
+    const tls = options.proto === "tls"
+    const port = orElse(options.port, tls ? 8883 : 1883)
     const endpoint = { host: options.host, port, tls }
-    const connect: ConnectOptions = {
+    const makeCodec = options.codec || mqtt311
+    return new Client({
+        endpoint,
+        policy: options.policy || defaultPolicy(),
+        maxBytes: orElse(options.maxMessageBytes, 4096),
+        log: options.log,
+        outbox: options.outbox,
+        checks: options.checks,
+        explain: options.explain,
+        link: options.link,
+        qos1: options.qos1,
+        session: {
+            connect: connectOf(options),
+            birth: options.birth,
+            farewell: options.farewell,
+            pingMs: orElse(options.pingMs, 10000),
+            codec: makeCodec(maxPacketBytes, endpoint),
+            reliable: options.qos1,
+        },
+    })
+}
+
+/** What CONNECT says. */
+function connectOf(options: ConnectionOptions): ConnectOptions {
+    return {
         clientId: options.clientId || "herdless-" + ds.deviceIdentifier("self"),
-        keepAliveSeconds,
+        keepAliveSeconds: orElse(options.keepAliveSeconds, 60),
         cleanSession: true,
         username: options.username,
         password: options.password,
         will: options.will,
     }
+}
+
+/** Throws now, rather than at each attempt, for what can't be used or sent. */
+function checkOptions(options: ConnectionOptions) {
+    const { host, proto, policy, qos1 } = options
+    if (typeof host !== "string" || !host)
+        throw new RangeError("host is empty: must be a name or an address")
+    if (proto && proto !== "tls" && proto !== "tcp")
+        throw new RangeError(`proto is ${proto}: must be tcp or tls`)
+    mustBe("port", orElse(options.port, 1883), 1, 65535)
+    const keepAliveSeconds = orElse(options.keepAliveSeconds, 60)
+    mustBe("keepAliveSeconds", keepAliveSeconds, 0, 65535)
+    mustBe("pingMs", orElse(options.pingMs, 10000), 1, 0x7fffffff)
+    const maxPacketBytes = orElse(options.maxPacketBytes, 1024)
+    mustBe("maxPacketBytes", maxPacketBytes, 16, 8192)
+    if (policy) checkPolicy(policy)
     checkText("username", options.username)
     checkText("clientId", options.clientId)
     checkBytes("password", options.password)
     checkMessage("will", options.will)
     checkMessage("birth", options.birth)
     checkMessage("farewell", options.farewell)
-    connectPacket(connect) // throws for what can't be sent, now rather than at each attempt
+    checkConnect(connectOf(options))
     checkFunction("link", options.link)
     checkFunction("codec", options.codec)
-    checkFunction("overflow", options.overflow)
-    if (options.qos1 && !options.qos1.attach)
-        throw new RangeError(`qos1 is ${options.qos1}: must be qos1()`)
-    return new Client({
-        endpoint,
-        policy,
-        link: options.link,
-        outboxEntries,
-        outboxBytes,
-        overflow: options.overflow,
-        qos1: options.qos1,
-        session: {
-            connect,
-            birth: options.birth,
-            farewell: options.farewell,
-            pingMs,
-            codec: makeCodec(maxPacketBytes, endpoint),
-            reliable: options.qos1,
-        },
-    })
+    if (qos1 && !qos1.attach)
+        throw new RangeError(`qos1 is ${qos1}: must be qos1()`)
 }
 
 function checkMessage(name: string, message: Announcement | Will) {

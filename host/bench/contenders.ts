@@ -61,7 +61,7 @@ function ourDelays(strategy: Jitter | "fitted"): Contender {
 }
 
 const delayOf = (backoff: Backoff, n: number) =>
-    n === 0 ? backoff.begin() : backoff.failed(VERDICT)
+    n === 0 ? backoff.begin() : backoff.failed(VERDICT, 0)
 
 function cockatielDelays<S>(generator: GeneratorFn<S>): Contender {
     const policy = new ExponentialBackoff({
@@ -186,7 +186,7 @@ function ourRetries(): Contender {
             try {
                 return await task()
             } catch {
-                const waitMs = backoff.failed(VERDICT)
+                const waitMs = backoff.failed(VERDICT, 0)
                 await new Promise<void>(done => setTimeout(done, waitMs))
             }
     })

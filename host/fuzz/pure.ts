@@ -133,17 +133,24 @@ function makeSession() {
                 delivered++
             },
             skipped() {},
+            refused() {},
             unsent() {},
             violation: end,
             dismissed: end,
             silent: end,
-            settled() {},
-            unsubscribed() {},
         },
     )
     const FILTERS = ["a/+", "#", "dev/cmd/+", "none"]
     for (const filter of FILTERS) {
-        const s: Subscription = { filter, qos: 1, state: "new", handler() {} }
+        const handlers = [() => {}]
+        const s: Subscription = {
+            filter,
+            qos: 1,
+            state: "new",
+            handlers,
+            packetId: 0,
+            dueMs: 0,
+        }
         session.subscribe(s, 0)
     }
     let nowMs = 0

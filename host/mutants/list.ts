@@ -74,8 +74,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "no CONNACK timeout",
         file: "src/core/connection.ts",
-        from: "const dueMs = nowMs + this.backoff.connackWaitMs",
-        to: "const dueMs = nowMs + this.backoff.connackWaitMs + 86400000",
+        from: 'this.enter("awaitingConnack", nowMs + this.backoff.connackWaitMs)',
+        to: 'this.enter("awaitingConnack", nowMs + 86400000)',
     },
     {
         name: "a socket is opened at once after the last was closed",
@@ -110,7 +110,7 @@ export const MUTANTS: Mutant[] = [
     {
         name: "a half-open connection is never noticed",
         file: "src/mqtt/session.ts",
-        from: "if (nowMs >= this.pingedMs + this.options.pingMs) this.port.silent()",
+        from: "if (this.pingedMs >= 0) return this.port.silent()",
         to: "",
     },
     {
@@ -122,20 +122,20 @@ export const MUTANTS: Mutant[] = [
     {
         name: "subscriptions are not made again after a reconnect",
         file: "src/mqtt/session.ts",
-        from: 'for (const s of this.subscriptions) s.state = "new"',
-        to: "",
+        from: '            s.state = "new"\n            ++i\n',
+        to: "            ++i\n",
     },
     {
         name: "messages go to every handler",
         file: "src/mqtt/session.ts",
-        from: "matches(s.filter, message.topic)",
-        to: "(true || matches(s.filter, message.topic))",
+        from: "matches(s.filter, packet.topic)",
+        to: "(true || matches(s.filter, packet.topic))",
     },
     {
         name: "a message is delivered twice",
         file: "src/mqtt/session.ts",
-        from: "                this.port.deliver(s, message)\n",
-        to: "                for (let i = 0; i < 2; ++i) this.port.deliver(s, message)\n",
+        from: "this.port.deliver(s, packet)",
+        to: "for (let i = 0; i < 2; ++i) this.port.deliver(s, packet)",
     },
     {
         name: "the outbox has no limit",
@@ -152,8 +152,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "a write that the socket refused is forgotten",
         file: "src/device/client.ts",
-        from: '            this.socketFailed("native", `socket write returned ${code}`)',
-        to: '            this.debug("failed", code, 0)',
+        from: 'if (code !== 0) this.heard("native", "")',
+        to: "",
     },
     {
         name: "the supervisor never lets the others run",
@@ -170,8 +170,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "no `lost` line",
         file: "src/core/connection.ts",
-        from: "logLost(verdict: Verdict, flap: boolean, nowMs: number) {\n",
-        to: "logLost(verdict: Verdict, flap: boolean, nowMs: number) {\n        if (nowMs >= 0) return\n",
+        from: 'this.port.log("lost", nowMs, verdict, flap)',
+        to: "",
     },
     {
         name: "the restart limit never holds a burst",

@@ -22,29 +22,32 @@
 // false. A state is entered before its effects begin: should one throw, the state's deadline stands.
 
 import type { Backoff } from "./backoff"
-import type { Line } from "./line"
+import { Why, type Reason } from "./reason"
 import {
     retry,
     slow,
     socketVerdict,
-    type Evidence,
+    stop,
+    type Cause,
     type Lane,
     type Phase,
     type SocketFault,
     type Verdict,
 } from "./verdict"
 
-/** Where the connection is; each state carries only its own data. Times are `nowMs` values. */
+/** Where the connection is, as in the table above. */
 export type State =
-    | { name: "halted"; reason: string }
-    | { name: "noLink" }
-    | { name: "holdOff"; dueMs: number }
-    | { name: "connecting"; sinceMs: number; dueMs: number }
-    | { name: "awaitingConnack"; sinceMs: number; dueMs: number }
-    | { name: "connected"; sinceMs: number }
-    | { name: "disconnecting"; dueMs: number }
-    /** `dueMs`: when the wait that goes on meanwhile is over; -1 for a first wait. */
-    | { name: "parked"; dueMs: number }
+    | "halted"
+    | "noLink"
+    | "holdOff"
+    | "connecting"
+    | "awaitingConnack"
+    | "connected"
+    | "disconnecting"
+    | "parked"
+
+/** Decisions that a log tells; each is the `ev` of a line. */
+export type Decision = "attempt" | "connected" | "lost" | "retry" | "halt"
 
 /** The effects of a connection. Each does its work at once and does not call back. */
 export interface Port {
@@ -56,7 +59,11 @@ export interface Port {
     disconnect(): void
     /** Closes the socket; harmless when there is none. */
     close(): void
-    log(line: Line): void
+    /**
+     * Tells a decision; the rest is in the connection (see journal.ts). `cause` is why it lost, waits or halts; `flag`
+     * whether there was a session (connected) or a flap (lost).
+     */
+    log(what: Decision, nowMs: number, cause?: Cause, flag?: boolean): void
     /** The state has changed. */
     changed(): void
 }
@@ -79,6 +86,14 @@ export interface Reviewer {
     ): Verdict
 }
 
+/** Makes a verdict of what the runtime says in words; socket-text.ts has the one there is. */
+export type Explain = (
+    phase: Phase,
+    what: SocketFault,
+    tls: boolean,
+    text: string,
+) => Verdict
+
 /** Between closing a socket and opening the next: a late close would hit the new one (ESP32). */
 const REOPEN_MS = 100
 
@@ -87,18 +102,25 @@ const LINGER_MS = 100
 
 /** @devsWhenUsed */
 export class Connection {
-    state: State = { name: "halted", reason: "not started" }
+    state: State = "halted"
+    /** When to send the next `tick`, or -1 for never. */
+    dueMs = -1
+    /** When the attempt or the session began that is under way. */
+    sinceMs = 0
     /** Whether there is a network. Starts true: a device without a Wi-Fi service has one. */
     hasLink = true
     private closedMs = 0
     /** The lane of the last wait. */
     private lane: Lane = "retry"
     /** Sees each failure before anything is made of it. */
-    reviewer: Reviewer | undefined = undefined
+    reviewer: Reviewer | undefined
+    explain: Explain | undefined
     /** A start that came while disconnecting. */
     startAgain = false
     /** The socket is lent out, or will be once DISCONNECT has left. */
     lent = false
+    /** When the wait that goes on while parked is over; -1 for a first wait. */
+    private parkedMs = -1
 
     constructor(
         readonly endpoint: Endpoint,
@@ -106,58 +128,47 @@ export class Connection {
         private readonly port: Port,
     ) {}
 
-    /** When to send the next `tick`, or -1 for never. */
-    dueMs(): number {
-        const s = this.state
-        switch (s.name) {
-            case "holdOff":
-            case "connecting":
-            case "awaitingConnack":
-            case "disconnecting":
-                return s.dueMs
-            default:
-                return -1
-        }
-    }
-
     start(nowMs: number): boolean {
-        if (this.state.name === "disconnecting") {
+        if (this.state === "disconnecting") {
             this.startAgain = true
             return true
         }
-        if (this.state.name !== "halted") return false
+        if (this.state !== "halted") return false
         // At a program start the device has just closed what a crash left open.
         this.closedMs = nowMs
-        if (this.hasLink) this.begin("start", nowMs)
-        else this.enter({ name: "noLink" })
+        if (this.hasLink) this.begin(Why.start, nowMs)
+        else this.enter("noLink", -1)
         return true
     }
 
     stop(nowMs: number): boolean {
         const changed = this.startAgain
         this.startAgain = false
-        switch (this.state.name) {
+        switch (this.state) {
             case "halted":
             case "disconnecting":
                 return changed
             case "connected":
-                this.enter({ name: "disconnecting", dueMs: nowMs + LINGER_MS })
-                this.port.disconnect()
+                this.leave(nowMs)
                 return true
             default:
                 this.close(nowMs)
-                this.halt("stopped")
+                this.halt(stop(Why.stopped), nowMs)
                 return true
         }
+    }
+
+    private leave(nowMs: number) {
+        this.enter("disconnecting", nowMs + LINGER_MS)
+        this.port.disconnect()
     }
 
     /** Lends the socket out: says goodbye first. It is free once the state is parked, halted or noLink. */
     park(nowMs: number) {
         this.lent = true
-        switch (this.state.name) {
+        switch (this.state) {
             case "connected":
-                this.enter({ name: "disconnecting", dueMs: nowMs + LINGER_MS })
-                this.port.disconnect()
+                this.leave(nowMs)
                 this.startAgain = true
                 return
             case "disconnecting":
@@ -166,7 +177,7 @@ export class Connection {
             case "parked":
                 return
             case "holdOff":
-                return this.giveAway(this.state.dueMs)
+                return this.giveAway(this.dueMs, nowMs)
             default:
                 this.cutOff(nowMs)
         }
@@ -174,12 +185,11 @@ export class Connection {
 
     /** Parks from within an attempt: a failure that says nothing about the broker, on the schedule it was on. */
     private cutOff(nowMs: number) {
-        const reason = "the socket is lent out"
-        const verdict = this.lane === "slow" ? slow(reason) : retry(reason)
+        const verdict = this.lane === "slow" ? slow(Why.lent) : retry(Why.lent)
         this.close(nowMs)
         const delayMs = this.backoff.failed(verdict, 0)
         if (delayMs < 0) this.retry(delayMs, verdict, nowMs)
-        else this.giveAway(nowMs + delayMs)
+        else this.giveAway(nowMs + delayMs, nowMs)
     }
 
     /**
@@ -188,159 +198,135 @@ export class Connection {
      */
     unpark(urgent: boolean, nowMs: number) {
         this.lent = false
-        if (this.state.name !== "parked") return
-        const { dueMs } = this.state
-        const reason = "socket is back"
+        if (this.state !== "parked") return
+        const { parkedMs, lane } = this
         this.closedMs = nowMs
-        const waits = dueMs >= 0
-        const mustWait = waits && (this.backoff.proven || this.lane === "slow")
-        if (urgent && !mustWait) this.hold(0, "retry", "none", reason, nowMs)
+        const waits = parkedMs >= 0
+        const mustWait = waits && (this.backoff.proven || lane === "slow")
+        if (urgent && !mustWait)
+            this.hold(0, firstWait("retry", Why.socketBack), nowMs)
         else if (waits)
             this.hold(
-                dueMs > nowMs ? dueMs - nowMs : 0,
-                this.lane,
-                "none",
-                reason,
+                parkedMs > nowMs ? parkedMs - nowMs : 0,
+                firstWait(lane, Why.socketBack),
                 nowMs,
             )
-        else this.begin(reason, nowMs)
+        else this.begin(Why.socketBack, nowMs)
     }
 
     linkUp(nowMs: number): boolean {
         if (this.hasLink) return false
         this.hasLink = true
-        if (this.state.name === "noLink") this.begin("network is up", nowMs)
+        if (this.state === "noLink") this.begin(Why.networkUp, nowMs)
         return true
     }
 
     linkDown(nowMs: number): boolean {
         if (!this.hasLink) return false
         this.hasLink = false
-        switch (this.state.name) {
+        switch (this.state) {
             case "halted":
             case "noLink":
                 return true
             case "disconnecting":
-                this.close(nowMs)
-                this.stopped(nowMs)
-                return true
+                return this.closedWhileLeaving(nowMs)
             case "connected":
-                this.logLost(retry("network lost"), false, nowMs)
+                this.port.log("lost", nowMs, retry(Why.networkLost), false)
         }
         this.close(nowMs)
-        this.enter({ name: "noLink" })
+        this.enter("noLink", -1)
         return true
     }
 
     opened(nowMs: number): boolean {
-        if (this.state.name !== "connecting") return false
-        const sinceMs = this.state.sinceMs
-        const dueMs = nowMs + this.backoff.connackWaitMs
-        this.enter({ name: "awaitingConnack", sinceMs, dueMs })
+        if (this.state !== "connecting") return false
+        this.enter("awaitingConnack", nowMs + this.backoff.connackWaitMs)
         const problem = this.port.connect()
         if (problem !== undefined) this.socketFailed("native", problem, nowMs)
         return true
     }
 
-    /** CONNACK 0 came. `mqtt` is the version for the line, where it is not 3.1.1. */
-    accepted(session: boolean, nowMs: number, mqtt?: number): boolean {
-        if (this.state.name !== "awaitingConnack") return false
-        const tookMs = nowMs - this.state.sinceMs
-        const n = this.backoff.attempts + 1
+    /** CONNACK 0 came; `sessionPresent` is for the line. */
+    accepted(sessionPresent: boolean, nowMs: number): boolean {
+        if (this.state !== "awaitingConnack") return false
         this.backoff.accepted(nowMs)
-        this.port.log({ ev: "connected", n, tookMs, session, mqtt })
-        this.enter({ name: "connected", sinceMs: nowMs })
+        this.port.log("connected", nowMs, undefined, sessionPresent)
+        this.sinceMs = nowMs
+        this.enter("connected", -1)
         return true
     }
 
-    socketFailed(what: SocketFault, text: string, nowMs: number) {
-        const phase = this.phase()
+    /** A socket failure; `text` is what the runtime says of it. */
+    socketFailed(what: SocketFault, text: string, nowMs: number): boolean {
+        const phase = phaseOf(this.state)
         if (phase === undefined) return this.closedWhileLeaving(nowMs)
-        const verdict = socketVerdict(phase, what, this.endpoint.tls, text)
-        return this.broken(verdict, nowMs)
+        const { explain } = this
+        const { tls } = this.endpoint
+        return this.broken(
+            explain
+                ? explain(phase, what, tls, text)
+                : socketVerdict(phase, what, tls),
+            nowMs,
+        )
     }
 
     private closedWhileLeaving(nowMs: number): boolean {
-        if (this.state.name !== "disconnecting") return false
+        if (this.state !== "disconnecting") return false
         this.close(nowMs)
-        this.stopped(nowMs)
+        const again = this.startAgain
+        this.startAgain = false
+        if (again && this.lent) this.giveAway(-1, nowMs)
+        else {
+            this.halt(stop(Why.stopped), nowMs)
+            if (again) this.start(nowMs)
+        }
         return true
     }
 
-    private phase(): Phase | undefined {
-        switch (this.state.name) {
-            case "connecting":
-                return "dial"
-            case "awaitingConnack":
-                return "connack"
-            case "connected":
-                return "session"
-            default:
-                return undefined
-        }
-    }
-
+    /** An attempt failed, or a session ended. */
     broken(failure: Verdict, nowMs: number): boolean {
-        let verdict = failure
-        const phase = this.phase()
-        if (phase !== undefined && this.reviewer && this.reviewer.review) {
-            const flap = this.backoff.isFlap(nowMs)
-            verdict = this.reviewer.review(failure, phase, flap, nowMs)
-        }
-        switch (this.state.name) {
-            case "connecting":
-            case "awaitingConnack": {
-                const tookMs = nowMs - this.state.sinceMs
-                this.close(nowMs)
-                const delayMs = this.backoff.failed(verdict, tookMs)
-                this.retry(delayMs, verdict, nowMs)
-                return true
-            }
-            case "connected": {
-                this.close(nowMs)
-                this.logLost(verdict, this.backoff.isFlap(nowMs), nowMs)
-                this.retry(this.backoff.ended(nowMs, verdict), verdict, nowMs)
-                return true
-            }
-            default:
-                return false
-        }
+        const phase = phaseOf(this.state)
+        if (phase === undefined) return false
+        const { backoff, reviewer } = this
+        const flap = backoff.isFlap(nowMs)
+        const verdict =
+            reviewer && reviewer.review
+                ? reviewer.review(failure, phase, flap, nowMs)
+                : failure
+        const tookMs = nowMs - this.sinceMs
+        this.close(nowMs)
+        if (phase === "session") {
+            this.port.log("lost", nowMs, verdict, flap)
+            this.retry(backoff.ended(nowMs, verdict), verdict, nowMs)
+        } else this.retry(backoff.failed(verdict, tookMs), verdict, nowMs)
+        return true
     }
 
+    /** The time that `dueMs` named has come. */
     tick(nowMs: number): boolean {
-        const s = this.state
-        const dueMs = this.dueMs()
-        if (dueMs < 0 || nowMs < dueMs) return false
-        switch (s.name) {
-            case "holdOff":
-                return this.dial(nowMs)
-            case "connecting":
-            case "awaitingConnack":
-                return this.socketFailed("timeout", "", nowMs)
-            default:
-                return this.closedWhileLeaving(nowMs)
-        }
+        if (this.dueMs < 0 || nowMs < this.dueMs) return false
+        return this.state === "holdOff"
+            ? this.dial(nowMs)
+            : this.socketFailed("timeout", "", nowMs)
     }
 
     private dial(nowMs: number): boolean {
-        const { host, port, tls } = this.endpoint
-        const n = this.backoff.attempts + 1
-        const proto = tls ? "tls" : "tcp"
-        this.port.log({ ev: "attempt", n, host, port, proto })
-        const dueMs = nowMs + this.backoff.policy.dialMs
-        this.enter({ name: "connecting", sinceMs: nowMs, dueMs })
+        this.port.log("attempt", nowMs)
+        this.sinceMs = nowMs
+        this.enter("connecting", nowMs + this.backoff.policy.dialMs)
         const problem = this.port.dial()
         if (problem !== undefined) this.socketFailed("native", problem, nowMs)
         return true
     }
 
+    /** The next attempt is made now, and what follows it starts at the cap or below. */
     retryNow(nowMs: number): boolean {
-        switch (this.state.name) {
+        switch (this.state) {
             case "holdOff":
                 // Asked again, as by a handler that answers each change of state: it is "now" already.
-                if (this.state.dueMs <= this.reopenMs(nowMs)) return false
+                if (this.dueMs <= this.reopenMs(nowMs)) return false
                 this.backoff.retryNow()
-                this.hold(0, "retry", "none", "asked to retry now", nowMs)
+                this.hold(0, firstWait("retry", Why.retryNow), nowMs)
                 return true
             // "Now" is already under way, or done; what comes next starts from the cap or below.
             case "connecting":
@@ -354,41 +340,24 @@ export class Connection {
     }
 
     /** The first wait of an outage that no failure of ours began. */
-    private begin(reason: string, nowMs: number) {
-        if (this.lent) return this.giveAway(-1)
-        this.hold(this.backoff.begin(), "retry", "none", reason, nowMs)
+    private begin(reason: Reason, nowMs: number) {
+        if (this.lent) return this.giveAway(-1, nowMs)
+        this.hold(this.backoff.begin(), firstWait("retry", reason), nowMs)
     }
 
     /** After a failure: waits `delayMs`, or halts when that is -1. */
     private retry(delayMs: number, verdict: Verdict, nowMs: number) {
-        const { lane, evidence, reason } = verdict
-        if (delayMs >= 0) this.hold(delayMs, lane, evidence, reason, nowMs)
-        else this.halt(lane === "stop" ? reason : "gave up: " + reason)
+        if (delayMs >= 0) this.hold(delayMs, verdict, nowMs)
+        else this.halt(verdict, nowMs)
     }
 
-    private hold(
-        waitMs: number,
-        lane: Lane,
-        evidence: Evidence | "none",
-        reason: string,
-        nowMs: number,
-    ) {
-        this.lane = lane
+    private hold(waitMs: number, cause: Cause, nowMs: number) {
+        this.lane = cause.lane
         const reopenMs = this.reopenMs(nowMs)
-        const dueMs = nowMs + waitMs > reopenMs ? nowMs + waitMs : reopenMs
-        const { attempts: n, slowMs, proven } = this.backoff
-        const ceilingMs = lane === "slow" ? slowMs : this.backoff.ceilingMs
-        this.port.log({
-            ev: "retry",
-            n,
-            delayMs: dueMs - nowMs,
-            ceilingMs,
-            lane,
-            evidence,
-            reason,
-            proven,
-        })
-        this.enter({ name: "holdOff", dueMs })
+        const dueMs = nowMs + waitMs
+        this.dueMs = dueMs > reopenMs ? dueMs : reopenMs
+        this.port.log("retry", nowMs, cause)
+        this.enter("holdOff", this.dueMs)
     }
 
     /** The earliest time to open a socket again. */
@@ -398,45 +367,46 @@ export class Connection {
     }
 
     private close(nowMs: number) {
-        const name = this.state.name
-        if (name === "holdOff" || name === "noLink" || name === "parked") return
+        const { state } = this
+        if (state === "holdOff" || state === "noLink" || state === "parked")
+            return
         this.port.close()
         this.closedMs = nowMs
     }
 
-    private stopped(nowMs: number) {
-        const again = this.startAgain
-        this.startAgain = false
-        if (again && this.lent) return this.giveAway(-1)
-        this.halt("stopped")
-        if (!again) return
-        this.start(nowMs)
+    private giveAway(dueMs: number, nowMs: number) {
+        this.parkedMs = dueMs
+        this.port.log("halt", nowMs, stop(Why.lent))
+        this.enter("parked", -1)
     }
 
-    private giveAway(dueMs: number) {
-        this.port.log({ ev: "halt", reason: "the socket is lent out" })
-        this.enter({ name: "parked", dueMs })
+    private halt(cause: Cause, nowMs: number) {
+        this.port.log("halt", nowMs, cause)
+        this.enter("halted", -1)
     }
 
-    private halt(reason: string) {
-        this.port.log({ ev: "halt", reason })
-        this.enter({ name: "halted", reason })
-    }
-
-    private logLost(verdict: Verdict, flap: boolean, nowMs: number) {
-        if (this.state.name !== "connected") return
-        this.port.log({
-            ev: "lost",
-            upMs: nowMs - this.state.sinceMs,
-            lane: verdict.lane,
-            evidence: verdict.evidence,
-            reason: verdict.reason,
-            flap,
-        })
-    }
-
-    private enter(state: State) {
+    private enter(state: State, dueMs: number) {
         this.state = state
+        this.dueMs = dueMs
         this.port.changed()
     }
+}
+
+/** How far a connection in this state has come; undefined when there is none. */
+function phaseOf(state: State): Phase | undefined {
+    switch (state) {
+        case "connecting":
+            return "dial"
+        case "awaitingConnack":
+            return "connack"
+        case "connected":
+            return "session"
+        default:
+            return undefined
+    }
+}
+
+/** Why a wait began that no failure did. */
+function firstWait(lane: Lane, reason: Reason): Cause {
+    return { lane, evidence: "none", reason }
 }

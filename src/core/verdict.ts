@@ -12,6 +12,8 @@
 // Nothing that an MQTT broker sends leads to `stop`: an auth server that is down looks exactly like
 // bad credentials, and a fleet that gave up has to be visited.
 
+import { Why, type Reason } from "./reason"
+
 /** Which schedule a failed attempt goes on. */
 export type Lane = "retry" | "overload" | "slow" | "stop"
 
@@ -23,11 +25,18 @@ export type Lane = "retry" | "overload" | "slow" | "stop"
  */
 export type Evidence = "refused" | "silent" | "stalled" | "busy" | "reset"
 
-/** One failure, classified. `reason` is for people: ASCII, at most 40 characters. */
+/** One failure, classified. */
 export interface Verdict {
     lane: Lane
     evidence: Evidence
-    reason: string
+    reason: Reason
+}
+
+/** Why a connection waits or halts: a verdict or, with evidence "none", what is no failure. */
+export interface Cause {
+    lane: Lane
+    evidence: Evidence | "none"
+    reason: Reason
 }
 
 /** How far a connection had come. */
@@ -38,105 +47,32 @@ export type SocketFault = "error" | "closed" | "timeout" | "native"
 
 /**
  * A socket failure. `phase` is what the device was waiting for: the open socket, CONNACK, or anything in a
- * session (where `timeout` is a PINGRESP that did not come). `text` is the runtime's message, in whatever words.
+ * session (where `timeout` is a PINGRESP that did not come). What the runtime says in words is not looked at: see
+ * socket-text.ts.
  */
 export function socketVerdict(
     phase: Phase,
     what: SocketFault,
     tls: boolean,
-    text: string,
 ): Verdict {
+    const isDial = phase === "dial"
     // Our own queue was full or the network gone: that says nothing about the broker.
     if (what === "native")
-        return retry(
-            phase === "dial" ? "socket not opened" : "socket write failed",
-        )
-    if (phase === "dial") return dialVerdict(what, tls, text)
-    const isSession = phase === "session"
-    // Silent, not stalled: a peer that died after a long session is a loss.
-    if (what === "timeout")
-        return isSession
-            ? silent("no PINGRESP in time")
-            : stalled("no CONNACK in time")
-    // Our own network went: that says nothing about the broker.
-    if (hasAny(text.toLowerCase(), "network", "unreach"))
-        return retry("network lost")
-    return reset(isSession ? "connection closed" : "closed before CONNACK")
-}
-
-function dialVerdict(what: SocketFault, tls: boolean, text: string): Verdict {
+        return retry(isDial ? Why.notOpened : Why.writeFailed)
     if (what === "timeout") {
         // With TLS the ESP32 reports open only after the handshake. A host that is down answers the SYN
         // with a reset or the router with "unreachable", both soon; what can hang for the whole dial time is
         // the handshake, the dearest thing a returning herd asks of a broker. So this counts as
         // stalled: to wait too long costs one device minutes, to press on costs the fleet its broker.
-        return tls
-            ? stalled("no TLS connection in time")
-            : silent("no TCP connection in time")
+        if (isDial) return tls ? stalled(Why.noTls) : silent(Why.noTcp)
+        // Silent, not stalled: a peer that died after a long session is a loss.
+        return phase === "session"
+            ? silent(Why.noPingresp)
+            : stalled(Why.noConnack)
     }
-    const said = text.toLowerCase()
-    if (tls) {
-        const reason = certificateFault(said)
-        // Not the schedule: no number of tries cures it, only a person, or the clock. Not stop: a
-        // certificate is renewed, and the device must come back by itself on that day.
-        if (reason) return slow(reason)
-    }
-    if (hasAny(said, "enotfound", "eai_again", "getaddrinfo", "dns", "resolve"))
-        return retry("host name not found")
-    // The system's own connect timeout, where it comes before ours: nobody answered the SYN.
-    if (hasAny(said, "etimedout", "timed out"))
-        return silent("no TCP connection in time")
-    if (hasAny(said, "unreach", "network not available"))
-        return retry("host not reachable")
-    return retry(
-        what === "closed" ? "closed before it opened" : "connection refused",
-    )
-}
-
-/**
- * The certificate error that Node (OpenSSL) or mbedTLS names, in our words, or "". The host name comes
- * first, because Node's message for it quotes names that the peer chose.
- */
-function certificateFault(said: string): string {
-    if (hasAny(said, "altname", "hostname/ip", "cn_mismatch", "host mismatch"))
-        return "TLS: certificate of another host"
-    if (hasAny(said, "not yet valid", "not_yet_valid", "badcert_future"))
-        return "TLS: certificate not yet valid"
-    if (hasAny(said, "has expired", "cert_has_expired", "badcert_expired"))
-        return "TLS: certificate expired"
-    if (
-        hasAny(
-            said,
-            "self-signed",
-            "self signed",
-            "unable to verify",
-            "unable to get",
-            "not_trusted",
-        ) ||
-        hasAny(said, "unknown ca", "unable_to_verify", "issuer_cert")
-    )
-        return "TLS: unknown certificate authority"
-    // -0x2700 is mbedTLS's "verification failed" without its details.
-    if (hasAny(said, "certificate", "x509", "-0x2700"))
-        return "TLS: certificate not accepted"
-    return ""
-}
-
-function hasAny(
-    text: string,
-    a: string,
-    b: string,
-    c?: string,
-    d?: string,
-    e?: string,
-): boolean {
-    return (
-        text.indexOf(a) >= 0 ||
-        text.indexOf(b) >= 0 ||
-        (!!c && text.indexOf(c) >= 0) ||
-        (!!d && text.indexOf(d) >= 0) ||
-        (!!e && text.indexOf(e) >= 0)
-    )
+    if (isDial)
+        return retry(what === "closed" ? Why.closedBeforeOpen : Why.refused)
+    return reset(phase === "session" ? Why.closed : Why.closedBeforeConnack)
 }
 
 /**
@@ -144,20 +80,9 @@ function hasAny(
  * on the schedule: nothing says that a person is needed, and the schedule is bounded and spread.
  */
 export function connackVerdict311(code: number): Verdict {
-    switch (code) {
-        case 1:
-            return slow("unacceptable protocol version")
-        case 2:
-            return slow("client identifier rejected")
-        case 3:
-            return busy("server unavailable")
-        case 4:
-            return slow("bad user name or password")
-        case 5:
-            return slow("not authorised")
-        default:
-            return retry("unknown return code")
-    }
+    if (code < 1 || code > 5) return retry(Why.unknownCode)
+    const why = Why.unknownCode + code
+    return why === Why.unavailable ? busy(why) : slow(why)
 }
 
 /**
@@ -281,32 +206,34 @@ export function httpVerdict(status: number): Verdict {
 }
 
 /** Something that proves nothing about the broker: down, or our own side's doing. */
-export function retry(reason: string): Verdict {
+export function retry(reason: Reason): Verdict {
     return { lane: "retry", evidence: "refused", reason }
 }
 
-function silent(reason: string): Verdict {
+/** Nothing came. */
+export function silent(reason: Reason): Verdict {
     return { lane: "retry", evidence: "silent", reason }
 }
 
 /** A broker that took what we said and did not answer in time. */
-export function stalled(reason: string): Verdict {
+export function stalled(reason: Reason): Verdict {
     return { lane: "overload", evidence: "stalled", reason }
 }
 
-function busy(reason: string): Verdict {
+function busy(reason: Reason): Verdict {
     return { lane: "overload", evidence: "busy", reason }
 }
 
-function reset(reason: string): Verdict {
+function reset(reason: Reason): Verdict {
     return { lane: "overload", evidence: "reset", reason }
 }
 
 /** Something that a person or time must cure. */
-export function slow(reason: string): Verdict {
+export function slow(reason: Reason): Verdict {
     return { lane: "slow", evidence: "refused", reason }
 }
 
-function stop(reason: string): Verdict {
+/** What we ourselves got wrong, or want: no more attempts. */
+export function stop(reason: Reason): Verdict {
     return { lane: "stop", evidence: "refused", reason }
 }

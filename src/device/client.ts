@@ -3,12 +3,18 @@
 // and mqtt; here they meet the natives.
 import * as ds from "@devicescript/core"
 import { Backoff, type Policy } from "../core/backoff"
-import { Connection, type Endpoint, type Port } from "../core/connection"
-import { retry, slow, type SocketFault } from "../core/verdict"
-import type { Line } from "../core/line"
+import {
+    Connection,
+    type Decision,
+    type Endpoint,
+    type Explain,
+    type Port,
+} from "../core/connection"
+import type { LinkChange } from "../core/link"
+import { Why, type Reason } from "../core/reason"
+import { retry, slow, type Cause, type SocketFault } from "../core/verdict"
 import { sizeOf } from "../mqtt/bytes"
 import { publishPacket } from "../mqtt/encode"
-import { Outbox, type Entry, type Overflow } from "../mqtt/outbox"
 import type { Publish } from "../mqtt/parser"
 import {
     Session,
@@ -16,12 +22,10 @@ import {
     type SessionOptions,
     type SessionPort,
     type Subscription,
+    type SubscriptionState,
 } from "../mqtt/session"
-import { checkTopicFilter, checkTopicName } from "../mqtt/topic"
 import { Handlers } from "./handlers"
-import type { LinkChange } from "../core/link"
 import type { LinkHandler } from "./link"
-import { log } from "./log"
 import { deviceRandom } from "./random"
 import { socketClose, socketListen, socketOpen, socketWrite } from "./socket"
 
@@ -31,18 +35,59 @@ import { socketClose, socketListen, socketOpen, socketWrite } from "./socket"
  */
 export type Outcome = string
 
-/** What a client is made of; index.ts makes it from the user's options. */
+/** What a client is made of. Parts that are left out are not carried by the program. */
 export interface ClientOptions {
     endpoint: Endpoint
     policy: Policy
     session: SessionOptions
-    outboxEntries: number
-    outboxBytes: number
-    overflow?: Overflow
+    /** Most bytes of a QoS 0 message with its head. */
+    maxBytes: number
+    /** Tells what happens; log.ts has the one that prints lines. */
+    log?: Log
+    /** Keeps messages while there is no connection; without it they are refused. */
+    outbox?: Outbox0
+    /** Looks at what the application gives, before anything is made of it. */
+    checks?: Checks
+    /** Reads what the runtime says of the socket's end. */
+    explain?: Explain
     /** QoS 1 out; qos1.ts has the one there is. */
     qos1?: Qos1Port
     /** Watches the network; without it the network counts as up. */
     link?: (changed: LinkHandler) => void
+}
+
+/** Who is told what happens. */
+export interface Log {
+    /** As `Port.log`. */
+    decision(
+        client: Client,
+        what: Decision,
+        nowMs: number,
+        cause: Cause | undefined,
+        flag: boolean | undefined,
+    ): void
+    /** `counters.dropped` has grown. */
+    drop(
+        client: Client,
+        what: string,
+        topic: string | undefined,
+        bytes: number | undefined,
+        reason: string,
+    ): void
+}
+
+/** Says what is wrong with an application's arguments, in words; "" or undefined when nothing is. */
+export interface Checks {
+    message(
+        topic: string,
+        payload: string | Buffer,
+        options: PublishOptions,
+    ): string | undefined
+    subscription(
+        filter: string,
+        handler: (message: Publish) => ds.AsyncVoid,
+        qos: 0 | 1,
+    ): string | undefined
 }
 
 /** Who wants to know that the supervisor and its natives still answer; see core/watchdog.ts. */
@@ -56,7 +101,7 @@ export interface Monitor {
 export interface PublishOptions {
     /** Whether the broker keeps it for later subscribers. Default false. */
     retain?: boolean
-    /** 0 (default), or 1 in a program that gives `startMqtt` the option `qos1`. */
+    /** 0 (default), or 1 in a program that gives the client the option `qos1`. */
     qos?: 0 | 1
     /** Encoded properties of MQTT 5, without their length; left out where 3.1.1 is spoken. */
     properties?: Buffer
@@ -67,23 +112,33 @@ export interface PublishOptions {
     settled?: (outcome: string) => ds.AsyncVoid
 }
 
-/** QoS 1 out, as far as the client has to do with it. */
-export interface Qos1Port extends Reliable {
+/** Messages that wait for a connection, as far as the client has to do with them. */
+export interface Store {
     /** Called once, before anything else. */
     attach(client: Client): void
+    /** Does what is due: sends, and gives up waiting. */
+    tick(nowMs: number): void
+    /** When `tick` is wanted, or -1 for never. */
+    dueMs(): number
+    /** Messages that wait. */
+    entries(): number
+    /** The connection is over; `byPeer` when the peer ended it, and not we or the network. */
+    closed(byPeer: boolean): void
+}
+
+/** Where QoS 0 messages wait. */
+export interface Outbox0 extends Store {
+    /** Takes a PUBLISH that could not be sent; says "queued" or "refused: why". */
+    keep(packet: Buffer, properties: Buffer, nowMs: number): Outcome
+}
+
+/** QoS 1 out. */
+export interface Qos1Port extends Reliable, Store {
     publish(
         topic: string,
         payload: string | Buffer,
         options: PublishOptions,
     ): Promise<Outcome>
-    /** Does what is due: sends, and gives up waiting. */
-    tick(nowMs: number): void
-    /** When `tick` is wanted, or -1 for never. */
-    dueMs(): number
-    /** Messages that go again at a new connection. */
-    entries(): number
-    /** The connection is over; `byPeer` when the peer ended it, and not we or the network. */
-    closed(byPeer: boolean): void
 }
 
 /** Counters since the program started. */
@@ -104,28 +159,6 @@ export interface Counters {
 
 /** Something for the supervisor to do. */
 type Post = () => ds.AsyncVoid
-
-/**
- * A subscription that can be found by its handler. Reading a closure from a field makes another closure,
- * which is not `===` to the first, so the handler is kept in an array too.
- */
-interface Found extends Subscription {
-    handlers: ((message: Publish) => ds.AsyncVoid)[]
-}
-
-/** Something a fiber asks of the supervisor and waits for. */
-interface Request {
-    leaving: boolean
-    subscription: Subscription
-    fiber: ds.Fiber
-    outcome: Outcome
-}
-
-/** One who wants to know the state; told of the latest when there is time. */
-interface StateListener {
-    handlers: ((state: string) => ds.AsyncVoid)[]
-    waits: boolean
-}
 
 /**
  * Work of the supervisor before other fibers get a turn, in packets and filters looked at: the VM ends
@@ -157,11 +190,11 @@ const MAX_SUBSCRIPTIONS = 64
 /** Between two messages that waited through an outage: a returning fleet must not be a second herd. */
 const DRAIN_MS = 20
 
-/** At most one line for dropped messages in this time. */
-const DROP_LINE_MS = 10000
-
 /** What `publish` says when the outbox's rule is to keep what it has. */
 export const OUTBOX_FULL = "refused: outbox full"
+
+/** Between two looks at whether the broker has answered. */
+const LOOK_MS = 10
 
 /** The supervisor looks around at least this often. */
 const MAX_SLEEP_MS = 60000
@@ -179,28 +212,30 @@ export class Client implements Port, SessionPort {
         dropped: 0,
         handlerErrors: 0,
     }
-    monitor: Monitor = undefined
-    private readonly outbox: Outbox<Entry>
+    monitor: Monitor
+    private readonly maxBytes: number
+    private readonly told: Log
+    private readonly checks: Checks
+    private readonly outbox: Outbox0
     private readonly qos1: Qos1Port
+    private readonly stores: Store[] = []
     /** The peer ended the connection that is being closed. */
-    private byPeer = false
+    private byPeer: boolean
     private mailbox: Post[] = []
+    /** What the socket says: events and their arguments by turns. What one that is closed still said is forgotten. */
+    private events: any[] = []
     /** What `stop()` and `start()` ask for; in a row they come to at most one of each, in this order. */
-    private wantsStop = false
-    private wantsStart = false
-    private wantsRetry = false
+    private wantsStop: boolean
+    private wantsStart: boolean
+    private wantsRetry: boolean
     private fiber: ds.Fiber
-    /** Counts sockets: what an old one still has in the mailbox is no news of the next. */
-    private epoch = 0
     /** The dial has had no answer. */
-    private dialling = false
-    private chunks = 0
+    private dialling: boolean
     /** Chunks were dropped: this connection can't go on. */
-    private flooded = false
+    private flooded: boolean
     private work = WORK_PER_TURN
     /** What is left of HANDLERS_MS; full again once the handlers have caught up. */
     private handlersMs = HANDLERS_MS
-    private waiting: Request[] = []
     /** Nothing that has waited is sent before. */
     drainMs = 0
     /** Messages left that waited through the outage. */
@@ -208,22 +243,27 @@ export class Client implements Port, SessionPort {
     /** Publishes in the millisecond `burstMs`. */
     private burst = 0
     private burstMs = 0
-    /** The last topic that passed its check: most are published to again and again. */
-    private goodTopic: string = undefined
-    private dropLineMs = -DROP_LINE_MS
-    /** Debug lines are printed until then. */
-    private debugMs = 0
-    private listeners: StateListener[] = []
+    /** Sees each packet and chunk, both ways. */
+    private wire: (way: string, bytes: Buffer) => void
+    /** Told of each change of state. */
+    private onChange: () => void
 
     constructor(options: ClientOptions) {
+        const { qos1, outbox, link } = options
         const backoff = new Backoff(options.policy, deviceRandom())
-        this.connection = new Connection(options.endpoint, backoff, this)
+        const connection = new Connection(options.endpoint, backoff, this)
+        this.connection = connection
         this.session = new Session(options.session, this)
-        this.connection.reviewer = options.session.codec
-        const { outboxEntries, outboxBytes, overflow } = options
-        this.outbox = new Outbox(outboxEntries, outboxBytes, overflow)
-        this.qos1 = options.qos1
-        if (this.qos1) this.qos1.attach(this)
+        connection.reviewer = options.session.codec
+        connection.explain = options.explain
+        this.maxBytes = options.maxBytes
+        this.told = options.log
+        this.checks = options.checks
+        this.qos1 = qos1
+        this.outbox = outbox
+        if (qos1) this.stores.push(qos1)
+        if (outbox) this.stores.push(outbox)
+        for (const store of this.stores) store.attach(this)
         this.handlers = new Handlers(this.counters)
         const self = this
         socketClose() // what a crash left open
@@ -233,8 +273,7 @@ export class Client implements Port, SessionPort {
             while (true) await self.turn()
         }
         run.start()
-        if (options.link)
-            options.link(change => self.post(() => self.linkChanged(change)))
+        if (link) link(change => self.post(() => self.linkChanged(change)))
         this.start()
     }
 
@@ -243,8 +282,7 @@ export class Client implements Port, SessionPort {
         const self = this
         socketListen((event, arg) => {
             self.answered(event)
-            if (event === "data") self.chunk(arg as Buffer)
-            else self.socketEvent(event, arg + "")
+            self.heard(event, arg)
         })
     }
 
@@ -264,6 +302,7 @@ export class Client implements Port, SessionPort {
         this.work = WORK_PER_TURN
         try {
             // Input first: what has arrived may be the sign of life that a deadline waits for.
+            while (this.events.length) await this.socketEvent()
             while (this.mailbox.length) {
                 const post = this.mailbox.shift()
                 await post()
@@ -273,40 +312,34 @@ export class Client implements Port, SessionPort {
             this.obey(nowMs)
             this.connection.tick(nowMs)
             this.session.tick(nowMs)
-            if (this.qos1) this.qos1.tick(nowMs)
-            this.drainOutbox(nowMs)
+            for (const store of this.stores) store.tick(nowMs)
         } catch (e) {
             this.survive(e)
         }
         const nowMs = ds.millis()
         const sleepMs = this.sleepMs(nowMs)
         if (this.monitor) this.monitor.beat(nowMs, nowMs + sleepMs)
-        if (sleepMs > 0 && !this.mailbox.length && !this.asked())
-            await ds.suspend(sleepMs)
+        if (sleepMs > 0) await ds.suspend(sleepMs)
         else await ds.sleep(1)
     }
 
     /** Does what the application has asked for since the last turn. */
     private obey(nowMs: number) {
-        const { wantsStop, wantsStart, wantsRetry } = this
+        const { wantsStop, wantsStart, wantsRetry, connection } = this
         this.wantsStop = this.wantsStart = this.wantsRetry = false
-        if (wantsStop) this.connection.stop(nowMs)
-        if (wantsStart) this.connection.start(nowMs)
-        if (wantsRetry) this.connection.retryNow(nowMs)
+        if (wantsStop) connection.stop(nowMs)
+        if (wantsStart) connection.start(nowMs)
+        if (wantsRetry) connection.retryNow(nowMs)
     }
 
     /** A bug of ours must cost this connection, not the program. */
     private survive(e: unknown) {
         console.error(e as any)
         try {
-            this.connection.broken(retry("internal error"), ds.millis())
+            this.connection.broken(retry(Why.internalError), ds.millis())
         } catch (again) {
             this.close()
         }
-    }
-
-    private asked(): boolean {
-        return this.wantsStop || this.wantsStart || this.wantsRetry
     }
 
     /** Counts work done; now and then lets the other fibers run. */
@@ -323,33 +356,30 @@ export class Client implements Port, SessionPort {
         if (change !== "down") this.connection.linkUp(nowMs)
     }
 
+    /** How long there is nothing to do; 0 when there is something now. */
     private sleepMs(nowMs: number): number {
-        let dueMs = this.connection.dueMs()
-        dueMs = sooner(dueMs, this.session.dueMs())
-        if (this.session.up && this.outbox.entries() > 0)
-            dueMs = sooner(dueMs, this.drainMs)
-        if (this.qos1) dueMs = sooner(dueMs, this.qos1.dueMs())
+        if (
+            this.events.length ||
+            this.mailbox.length ||
+            this.wantsStop ||
+            this.wantsStart ||
+            this.wantsRetry
+        )
+            return 0
+        let dueMs = sooner(this.connection.dueMs, this.session.dueMs())
+        for (const store of this.stores) dueMs = sooner(dueMs, store.dueMs())
         if (dueMs < 0 || dueMs - nowMs > MAX_SLEEP_MS) return MAX_SLEEP_MS
         return dueMs - nowMs
     }
 
     // ---- what the socket says ----
 
-    /** Has `post` done unless this socket is gone by then. */
-    private postOfSocket(post: Post) {
-        const self = this
-        const epoch = this.epoch
-        this.post(async () => {
-            if (epoch === self.epoch) await post()
-        })
-    }
-
     /** The native that dials has come back. */
     private answered(event: string) {
         this.dialling = false
         if (this.monitor) this.monitor.nativeDone()
         // To a dial that was given up.
-        if (event === "open" && this.connection.state.name !== "connecting")
+        if (event === "open" && this.connection.state !== "connecting")
             socketClose()
     }
 
@@ -360,125 +390,70 @@ export class Client implements Port, SessionPort {
         this.answered("close")
     }
 
-    private socketEvent(event: string, text: string) {
-        if (event === "open") this.socketOpened()
-        else this.socketFailed(event === "error" ? event : "closed", text)
+    /** Keeps an event for the supervisor; a peer that floods us ends the connection. */
+    private heard(event: string, arg: Buffer | string) {
+        const { events } = this
+        if (event === "data" && events.length >= MAX_CHUNKS + MAX_CHUNKS) {
+            if (this.flooded) return
+            this.flooded = true
+            this.dropped("chunk in", undefined, arg.length, "input too fast", 1)
+            event = "native"
+        }
+        events.push(event)
+        events.push(arg)
+        this.wake()
     }
 
-    private socketOpened() {
-        const connection = this.connection
-        this.postOfSocket(() => {
-            connection.opened(ds.millis())
-        })
+    private async socketEvent() {
+        const event = this.events.shift()
+        const arg = this.events.shift()
+        if (event === "data") await this.takeChunk(arg)
+        else if (event === "open") this.connection.opened(ds.millis())
+        else this.socketFailed(event === "close" ? "closed" : event, arg + "")
+        await this.breathe(WORK_OF_POST)
     }
 
     private socketFailed(fault: SocketFault, text: string) {
-        const self = this
-        this.postOfSocket(() => {
-            self.byPeer = fault !== "native"
-            self.connection.socketFailed(fault, text, ds.millis())
-            self.byPeer = false
-        })
-    }
-
-    private chunk(chunk: Buffer) {
-        if (this.chunks >= MAX_CHUNKS) {
-            if (this.flooded) return
-            this.flooded = true
-            this.dropped(
-                "chunk in",
-                undefined,
-                chunk.length,
-                "input too fast",
-                1,
-            )
-            this.socketFailed("native", "input too fast")
-            return
-        }
-        this.chunks++
-        const self = this
-        this.postOfSocket(async () => {
-            self.chunks--
-            await self.takeChunk(chunk)
-        })
+        this.byPeer = fault !== "native"
+        this.connection.socketFailed(fault, text, ds.millis())
+        this.byPeer = false
     }
 
     private async takeChunk(chunk: Buffer) {
-        const name = this.connection.state.name
-        if (name !== "awaitingConnack" && name !== "connected") return
-        if (this.debugMs > 0) this.debug("in", chunk[0] >> 4, chunk.length)
-        this.session.push(chunk, ds.millis())
-        while (this.session.next(ds.millis())) {
-            await this.breathe(1 + this.session.subscriptions.length)
-            if (this.handlers.full()) await this.waitForHandlers()
+        const { session, handlers } = this
+        const { state } = this.connection
+        if (state !== "awaitingConnack" && state !== "connected") return
+        if (this.wire) this.wire("in", chunk)
+        session.push(chunk, ds.millis())
+        while (session.next(ds.millis())) {
+            await this.breathe(1 + session.subscriptions.length)
+            if (handlers.full()) await this.waitForHandlers()
         }
     }
 
     /** A burst waits a little for handlers that are merely behind, not for one that is stuck. */
     private async waitForHandlers() {
+        const { handlers } = this
         while (
-            this.handlers.full() &&
+            handlers.full() &&
             this.handlersMs > 0 &&
-            this.chunks < MAX_CHUNKS_WAITING
+            this.events.length < MAX_CHUNKS_WAITING + MAX_CHUNKS_WAITING
         ) {
             this.handlersMs--
             await ds.sleep(1)
         }
-        if (!this.handlers.full()) this.handlersMs = HANDLERS_MS
+        if (!handlers.full()) this.handlersMs = HANDLERS_MS
     }
 
     // ---- publishing ----
 
     /** Nobody wants a connection. */
     isStopped(): boolean {
-        return this.connection.state.name === "halted" && !this.wantsStart
-    }
-
-    private publishNow(
-        packet: Buffer,
-        nowMs: number,
-        properties: Buffer,
-    ): Outcome {
-        if (this.isStopped()) return "refused: stopped"
-        const fault = this.refusal(packet, properties)
-        if (fault !== undefined) return "refused: " + fault
-        if (this.session.up && this.outbox.entries() === 0)
-            if (this.session.send(packet, nowMs, properties) === 0) {
-                this.counters.published++
-                return "sent"
-            }
-        const entry: Entry = { packet, properties, sinceMs: nowMs }
-        const dropped = this.outbox.push(entry)
-        if (dropped === undefined) return "queued"
-        const count = dropped.length
-        this.dropped("outbox", undefined, undefined, "outbox full", count)
-        return dropped[count - 1] === entry ? OUTBOX_FULL : "queued"
-    }
-
-    private drainOutbox(nowMs: number) {
-        for (let i = 0; i < PUBLISHES_PER_TURN; ++i) {
-            if (!this.session.up || nowMs < this.drainMs) return
-            const entry = this.outbox.oldest()
-            if (entry === undefined) return
-            // Not what has come since: an application faster than that would never be up to date again.
-            this.pace(nowMs)
-            const { codec } = this.session
-            const late = codec.expires && codec.expires(entry, nowMs)
-            const { packet, properties } = entry
-            const fault = late ? "expired" : this.refusal(packet, properties)
-            if (fault !== undefined) {
-                this.outbox.shift()
-                this.dropped("outbox", undefined, packet.length, fault, 1)
-                continue
-            }
-            if (this.session.send(packet, nowMs, properties) !== 0) return
-            this.outbox.shift()
-            this.counters.published++
-        }
+        return this.connection.state === "halted" && !this.wantsStart
     }
 
     /** Why the broker would not take a message, as far as it has said. */
-    private refusal(packet: Buffer, properties: Buffer): string | undefined {
+    refusal(packet: Buffer, properties: Buffer): string | undefined {
         const { codec } = this.session
         return codec.refuses && codec.refuses(packet, properties)
     }
@@ -490,54 +465,7 @@ export class Client implements Port, SessionPort {
         this.drainMs = nowMs + DRAIN_MS
     }
 
-    /** Has `run` done by the supervisor and waits for the request's answer. */
-    private async ask(
-        leaving: boolean,
-        subscription: Subscription,
-        run: (request: Request) => void,
-    ): Promise<Outcome> {
-        const fiber = ds.Fiber.self()
-        const request: Request = { leaving, subscription, fiber, outcome: "" }
-        this.waiting.push(request)
-        this.post(() => run(request))
-        while (!request.outcome) await ds.suspend()
-        return request.outcome
-    }
-
-    private answer(request: Request, outcome: Outcome) {
-        request.outcome = outcome
-        try {
-            if (request.fiber.suspended) request.fiber.resume(undefined)
-        } catch (e) {
-            // The fiber that asked was ended by the application.
-        }
-    }
-
-    /** Answers those who wait for this subscription (all of them, when left out). */
-    private answerAll(
-        leaving: boolean,
-        outcome: Outcome,
-        subscription?: Subscription,
-    ): boolean {
-        const waiting = this.waiting
-        this.waiting = []
-        for (const request of waiting)
-            if (
-                request.leaving === leaving &&
-                (!subscription || request.subscription === subscription)
-            )
-                this.answer(request, outcome)
-            else this.waiting.push(request)
-        return this.waiting.length < waiting.length
-    }
-
-    private debug(way: string, type: number, bytes: number) {
-        if (ds.millis() < this.debugMs)
-            console.debug(`mqtt ${way}: type ${type}, ${bytes} B`)
-        else this.debugMs = 0
-    }
-
-    /** Counts what is dropped and says so, not too often. */
+    /** Counts what is dropped, and says so. */
     dropped(
         what: string,
         topic: string | undefined,
@@ -546,11 +474,7 @@ export class Client implements Port, SessionPort {
         count: number,
     ) {
         this.counters.dropped += count
-        const nowMs = ds.millis()
-        if (nowMs < this.dropLineMs + DROP_LINE_MS) return
-        this.dropLineMs = nowMs
-        const dropped = this.counters.dropped
-        log({ ev: "drop", what, topic, bytes, reason, dropped })
+        if (this.told) this.told.drop(this, what, topic, bytes, reason)
     }
 
     // ---- Port: the connection's effects ----
@@ -569,7 +493,7 @@ export class Client implements Port, SessionPort {
 
     connect(): string | undefined {
         const code = this.session.open(ds.millis())
-        return code === 0 ? undefined : `socket write returned ${code}`
+        return code === 0 ? undefined : "socket write failed"
     }
 
     disconnect() {
@@ -579,73 +503,49 @@ export class Client implements Port, SessionPort {
     close() {
         // A dial that is given up is listened to until the next: its end shows that the native isn't blocked.
         if (!this.dialling) socketClose()
-        this.epoch++
-        this.chunks = 0
+        this.events = []
         this.flooded = false
         this.session.close()
-        if (this.qos1) this.qos1.closed(this.byPeer)
-        this.answerAll(false, "queued")
+        for (const store of this.stores) store.closed(this.byPeer)
     }
 
-    log(line: Line) {
-        if (line.ev === "lost") this.counters.losses++
-        log(line)
+    log(what: Decision, nowMs: number, cause?: Cause, flag?: boolean) {
+        if (what === "lost") this.counters.losses++
+        if (this.told) this.told.decision(this, what, nowMs, cause, flag)
     }
 
     changed() {
-        for (const listener of this.listeners) this.tell(listener)
-    }
-
-    /** Has a listener told of the latest state, once for however many changes until then. */
-    private tell(listener: StateListener) {
-        if (listener.waits) return
-        listener.waits = true
-        const self = this
-        const call = async () => {
-            listener.waits = false
-            const handler = listener.handlers[0]
-            await handler(self.state())
-        }
-        this.handlers.add(call, undefined, 0, undefined)
+        if (this.onChange) this.onChange()
     }
 
     // ---- SessionPort: the session's effects ----
 
     send(packet: Buffer): number {
-        if (this.debugMs > 0) this.debug("out", packet[0] >> 4, packet.length)
+        if (this.wire) this.wire("out", packet)
         const code = socketWrite(packet)
-        if (code !== 0)
-            this.socketFailed("native", `socket write returned ${code}`)
+        if (code !== 0) this.heard("native", "")
         return code
     }
 
     connack(code: number, sessionPresent: boolean) {
         const nowMs = ds.millis()
-        if (code === 0) {
-            this.counters.connects++
-            this.drainMs = nowMs + DRAIN_MS
-            this.paced = this.outbox.entries()
-            if (this.qos1) this.paced += this.qos1.entries()
-            const { level } = this.session.codec
-            const mqtt = level === 4 ? undefined : level
-            this.connection.accepted(sessionPresent, nowMs, mqtt)
-        } else
-            this.connection.broken(
-                this.session.codec.verdict(code, false),
-                nowMs,
-            )
+        const { connection } = this
+        if (code !== 0) {
+            const verdict = this.session.codec.verdict(code, false)
+            connection.broken(verdict, nowMs)
+            return
+        }
+        this.counters.connects++
+        this.drainMs = nowMs + DRAIN_MS
+        this.paced = 0
+        for (const store of this.stores) this.paced += store.entries()
+        connection.accepted(sessionPresent, nowMs)
     }
 
     deliver(subscription: Subscription, message: Publish) {
         const bytes = message.payload.length + message.topic.length
-        if (
-            this.handlers.add(
-                subscription.handler,
-                message,
-                bytes,
-                subscription,
-            )
-        )
+        const handler = subscription.handlers[0]
+        if (this.handlers.add(handler, message, bytes, subscription))
             this.counters.received++
         else this.dropped("in", message.topic, bytes, "handlers too slow", 1)
     }
@@ -658,10 +558,14 @@ export class Client implements Port, SessionPort {
         this.dropped("out", topic, packetBytes, fault, 1)
     }
 
+    refused({ filter, why }: Subscription) {
+        const reason = "refused " + byBroker(why)
+        this.dropped("subscription", filter, undefined, reason, 0)
+    }
+
     /** Waiting cures no broken peer in a hurry: the slow lane, not the schedule. */
-    violation(clause: string, reason: string) {
-        const verdict = slow(`${clause} ${reason}`)
-        this.connection.broken(verdict, ds.millis())
+    violation(reason: Reason) {
+        this.connection.broken(slow(reason), ds.millis())
     }
 
     dismissed(code: number) {
@@ -673,23 +577,6 @@ export class Client implements Port, SessionPort {
 
     silent() {
         this.connection.socketFailed("timeout", "", ds.millis())
-    }
-
-    settled(subscription: Subscription) {
-        const { state, filter, why } = subscription
-        if (state === "refused")
-            this.dropped("subscription", filter, undefined, `refused ${why}`, 0)
-        const told = this.answerAll(
-            false,
-            subscribed(subscription),
-            subscription,
-        )
-        // Whoever was told "queued" counts on it: asked for again.
-        if (told && state === "refused") this.session.forget(subscription)
-    }
-
-    unsubscribed(subscription: Subscription) {
-        this.answerAll(true, "done", subscription)
     }
 
     // ---- the application's side ----
@@ -706,32 +593,18 @@ export class Client implements Port, SessionPort {
         payload: string | Buffer,
         options?: PublishOptions,
     ): Promise<Outcome> {
-        if (typeof topic !== "string") return "refused: topic is not text"
-        if (typeof payload !== "string" && !(payload instanceof Buffer))
-            return "refused: payload is neither text nor a Buffer"
-        if (topic !== this.goodTopic) {
-            const fault = checkTopicName(topic)
-            if (fault !== undefined) return "refused: topic " + fault
-            this.goodTopic = topic
-        }
-        let retain = false
-        let properties: Buffer = undefined
-        if (options !== undefined) {
-            if (typeof options !== "object" || !options)
-                return "refused: options is no object"
-            retain = !!options.retain
-            properties = options.properties
-            if (options.qos) {
-                if (this.qos1)
-                    return await this.qos1.publish(topic, payload, options)
-                return "refused: qos 1 needs the option qos1, and 2 is not there"
-            }
-        }
+        const { checks, maxBytes } = this
+        const fault = checks && checks.message(topic, payload, options)
+        if (fault) return "refused: " + fault
+        if (options && options.qos)
+            return this.qos1
+                ? await this.qos1.publish(topic, payload, options)
+                : "refused: qos 1 needs the option qos1, and 2 is not there"
         // Before it is copied: there may not be room for two of it.
-        const { maxBytes } = this.outbox
         const bytes = sizeOf(topic) + sizeOf(payload) + PUBLISH_HEAD_BYTES
         if (bytes > maxBytes)
             return `refused: ${bytes} bytes, at most ${maxBytes}`
+        const retain = !!options && !!options.retain
         const packet = publishPacket(topic, payload, 0, retain, 0, false)
         // Not through the mailbox: that would cost two more turns and, of a burst, the heap.
         // It writes only between two of the supervisor's steps, and leaves room for others.
@@ -743,7 +616,27 @@ export class Client implements Port, SessionPort {
             await ds.sleep(1)
             nowMs = ds.millis()
         }
+        const properties = options && options.properties
         return this.publishNow(packet, nowMs, properties)
+    }
+
+    private publishNow(
+        packet: Buffer,
+        nowMs: number,
+        properties: Buffer,
+    ): Outcome {
+        const { outbox, session } = this
+        if (this.isStopped()) return "refused: stopped"
+        const fault = this.refusal(packet, properties)
+        if (fault !== undefined) return "refused: " + fault
+        if (session.up && (!outbox || outbox.entries() === 0))
+            if (session.send(packet, nowMs, properties) === 0) {
+                this.counters.published++
+                return "sent"
+            }
+        return outbox
+            ? outbox.keep(packet, properties, nowMs)
+            : "refused: offline"
     }
 
     /**
@@ -756,31 +649,30 @@ export class Client implements Port, SessionPort {
         handler: (message: Publish) => ds.AsyncVoid,
         qos: 0 | 1 = 0,
     ): Promise<Outcome> {
-        if (typeof filter !== "string") return "refused: filter is not text"
-        if (typeof handler !== "function")
-            return "refused: handler is no function"
-        if (qos !== 0 && qos !== 1) return "refused: qos must be 0 or 1"
-        const fault = checkTopicFilter(filter)
-        if (fault !== undefined) return "refused: filter " + fault
+        const { checks, session } = this
+        const fault = checks && checks.subscription(filter, handler, qos)
+        if (fault) return "refused: " + fault
         const known = this.find(filter, handler)
         // One that was refused after "queued" is asked for again, now.
         if (known.length && known[0].state === "refused")
-            this.session.forget(known[0])
-        else if (known.length) return subscribed(known[0])
-        if (this.session.subscriptions.length >= MAX_SUBSCRIPTIONS)
+            session.forget(known[0])
+        else if (known.length) return subscribed(known[0].state)
+        if (session.subscriptions.length >= MAX_SUBSCRIPTIONS)
             return `refused: ${MAX_SUBSCRIPTIONS} subscriptions are the most`
-        const subscription: Found = {
+        const s: Subscription = {
             filter,
             qos,
             state: "new",
-            handler,
             handlers: [handler],
+            packetId: 0,
+            dueMs: 0,
         }
-        const self = this
-        return await this.ask(false, subscription, () => {
-            self.session.subscribe(subscription, ds.millis())
-            if (!self.session.up) self.answerAll(false, "queued", subscription)
-        })
+        session.subscribe(s, ds.millis())
+        this.wake()
+        while (session.up && !s.settled) await ds.sleep(LOOK_MS)
+        // Whoever was told "queued" counts on it; whoever is told "refused" does not.
+        if (s.settled === "refused") session.forget(s)
+        return subscribed(s.settled, s.why)
     }
 
     /** Ends every subscription with this filter and handler (all handlers when left out). */
@@ -789,11 +681,11 @@ export class Client implements Port, SessionPort {
         handler?: (message: Publish) => ds.AsyncVoid,
     ): Promise<Outcome> {
         const found = this.find(filter, handler)
-        const session = this.session
-        const leave = (request: Request) => {
-            session.unsubscribe(request.subscription, ds.millis())
+        for (const s of found) {
+            this.session.unsubscribe(s, ds.millis())
+            this.wake()
+            while (s.packetId) await ds.sleep(LOOK_MS)
         }
-        for (const s of found) await this.ask(true, s, leave)
         return found.length ? "done" : "refused: not subscribed"
     }
 
@@ -805,7 +697,8 @@ export class Client implements Port, SessionPort {
         for (const s of this.session.subscriptions)
             if (
                 s.filter === filter &&
-                (!handler || (s as Found).handlers[0] === handler)
+                s.state !== "dropped" &&
+                (!handler || s.handlers[0] === handler)
             )
                 found.push(s)
         return found
@@ -832,27 +725,47 @@ export class Client implements Port, SessionPort {
 
     /** Prints what goes over the wire on the console, as `?` lines, for the next `forMs` (0: no more). */
     logFor(forMs: number) {
-        this.debugMs = forMs > 0 ? ds.millis() + forMs : 0
+        const self = this
+        const untilMs = ds.millis() + forMs
+        this.wire = (way, bytes) => {
+            if (ds.millis() < untilMs)
+                console.debug(
+                    `mqtt ${way}: type ${bytes[0] >> 4}, ${bytes.length} B`,
+                )
+            else self.wire = undefined
+        }
     }
 
     /** The connection's state by name: halted, noLink, holdOff, connecting, awaitingConnack, connected, disconnecting, or parked while the socket is lent out. */
     state(): string {
-        return this.connection.state.name
+        return this.connection.state
     }
 
     /** Calls `handler` with the state's name after it has changed; of several changes in a row with the last. */
     onState(handler: (state: string) => ds.AsyncVoid) {
-        this.listeners.push({ handlers: [handler], waits: false })
+        const self = this
+        const others = this.onChange
+        let waits = false
+        const tell = async () => {
+            waits = false
+            await handler(self.state())
+        }
+        this.onChange = () => {
+            if (others) others()
+            if (waits) return
+            waits = true
+            self.handlers.add(tell, undefined, 0, undefined)
+        }
     }
 }
 
-/** What `subscribe` says of a subscription. */
-function subscribed({ state, why }: Subscription): Outcome {
+/** What `subscribe` says of a subscription in this state. */
+function subscribed(state: SubscriptionState, why?: string): Outcome {
     switch (state) {
         case "live":
             return "granted"
         case "refused":
-            return "refused: " + why
+            return "refused: " + byBroker(why)
         case "dropped":
             return "refused: unsubscribed"
         case "unanswered":
@@ -860,6 +773,11 @@ function subscribed({ state, why }: Subscription): Outcome {
         default:
             return "queued"
     }
+}
+
+/** The broker's refusal, with its words if it has any. */
+function byBroker(why: string | undefined): string {
+    return why ? "by the broker: " + why : "by the broker"
 }
 
 /** The earlier of two due times, of which a negative one means never. */

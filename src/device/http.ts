@@ -9,6 +9,7 @@ import { fetch, Headers, type Response } from "@devicescript/net"
 import { Backoff, defaultPolicy, type Policy } from "../core/backoff"
 import { httpWaitMs, isIdempotent, retryAfterMs } from "../core/http-retry"
 import { mustBe } from "../core/int"
+import { wordsOf } from "../core/reason"
 import type { RetryBudget } from "../core/retry-budget"
 import { httpVerdict, retry, stalled, type Verdict } from "../core/verdict"
 import type { Client } from "./client"
@@ -116,9 +117,8 @@ async function tryAgain(
             return
         }
         const verdict = verdictOf(t)
-        answer.reason = t.status
-            ? `${t.status} ${verdict.reason}`
-            : verdict.reason
+        const words = wordsOf(verdict.reason)
+        answer.reason = t.status ? `${t.status} ${words}` : words
         const { lane } = verdict
         if (lane === "slow" || lane === "stop")
             return more(answer, ", not retried")

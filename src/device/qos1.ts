@@ -1,6 +1,7 @@
 // QoS 1 out, for programs that use it: the option `qos1` of startMqtt. in-flight.ts has the rules; here they meet the client.
 import * as ds from "@devicescript/core"
 import { mustBe } from "../core/int"
+import { Why, wordsOf } from "../core/reason"
 import { stalled } from "../core/verdict"
 import { sizeOf } from "../mqtt/bytes"
 import { publishPacket, topicOf } from "../mqtt/encode"
@@ -130,7 +131,7 @@ class Qos1 extends InFlight implements Qos1Port {
     override acknowledged(flight: Flight, code: number) {
         if (code < 0x80) return this.tell(flight, "acknowledged")
         const { reason } = this.client.session.codec.verdict(code, false)
-        this.lose(flight, "broker: " + reason)
+        this.lose(flight, "broker: " + wordsOf(reason))
     }
 
     override refused(flight: Flight, fault: string) {
@@ -158,7 +159,7 @@ class Qos1 extends InFlight implements Qos1Port {
         if (!this.client.session.up) return
         const ackMs = this.ackDueMs()
         if (ackMs >= 0 && nowMs >= ackMs)
-            this.client.connection.broken(stalled("no PUBACK in time"), nowMs)
+            this.client.connection.broken(stalled(Why.noPuback), nowMs)
         else this.drain(nowMs)
     }
 

@@ -9,6 +9,7 @@
 import * as ds from "@devicescript/core"
 import { Backoff, defaultPolicy, type Policy } from "../core/backoff"
 import { mustBe } from "../core/int"
+import { wordsOf } from "../core/reason"
 import { RetryBudget } from "../core/retry-budget"
 import { httpVerdict, stalled, type Verdict } from "../core/verdict"
 import { requestProperties } from "../mqtt/encode"
@@ -150,7 +151,8 @@ async function askAgain(
             ? httpVerdict(w.status)
             : stalled("no answer in time")
         if (w.status >= 200 && w.status < 300) return answered(n, w)
-        reason = w.message ? `${w.status} ${verdict.reason}` : verdict.reason
+        const words = wordsOf(verdict.reason)
+        reason = w.message ? `${w.status} ${words}` : words
         const why = noMore(verdict, n, ask)
         if (why) return failed(n, reason + why, w)
         w.message = undefined

@@ -31,14 +31,17 @@ import { socketClose } from "./socket"
 /** The setting by which a person ends a hold. */
 const CLEAR_KEY = "CLEAR_HOLD"
 
-const KEYS = [
-    RECORD_KEY,
-    "RST_BURST",
-    "RST_WINDOW",
-    "RST_HOLD",
-    "RST_STABLE",
-    CLEAR_KEY,
-]
+/** In a function: a table would stay in programs that have no limit. */
+function keys(): string[] {
+    return [
+        RECORD_KEY,
+        "RST_BURST",
+        "RST_WINDOW",
+        "RST_HOLD",
+        "RST_STABLE",
+        CLEAR_KEY,
+    ]
+}
 
 /** During a hold: so often it is looked whether it is over. */
 const LOOK_MS = 500
@@ -103,7 +106,7 @@ export class RestartLimit {
     /** Decides about this start, which began at upMs. */
     async begin(upMs: number, version: string): Promise<Decision> {
         const complaints: ConfigLine[] = []
-        const from = await readSettings(KEYS, line => {
+        const from = await readSettings(keys(), line => {
             complaints.push(line)
         })
         const policy = readRestartPolicy(from)

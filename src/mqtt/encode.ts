@@ -1,13 +1,12 @@
 // MQTT 3.1.1 packets out: each function returns one whole packet, ready for one socket write.
 // Rule of the room: pure. Sizes come first, then one allocation, then native copies.
 //
-// What does not fit throws a RangeError that names the option, its value and its range. Topic names
-// and filters are not checked here beyond their length: the caller asks topic.ts once, when the
-// application hands them in, not at each (re)send.
-import { mustBe } from "../core/int"
-import { copy, readText, sizeOf, textFault, utf8Bytes } from "./bytes"
+// What is given is not checked here, neither its type nor its length: checks.ts does that once, when the
+// application hands it in, and not at each (re)send.
+import { copy, readText, sizeOf, utf8Bytes } from "./bytes"
+import { checkField } from "./checks"
 
-/** The most filters one SUBSCRIBE or UNSUBSCRIBE carries here; a longer SUBACK can't be an answer. */
+/** The most filters that a SUBSCRIBE may carry; a longer SUBACK can't be an answer. */
 export const MAX_FILTERS = 256
 
 /** The last message the broker publishes for us when the connection breaks (3.1.2.5). */
@@ -32,31 +31,14 @@ export interface ConnectOptions {
     will?: Will
 }
 
-/** One row of a SUBSCRIBE. The parser here speaks QoS 0 and 1, so nothing asks for 2. */
-export interface Subscription {
-    filter: string
-    qos: 0 | 1
-}
-
 /** Allocates a packet with its fixed header; the body starts at `length - bodyBytes` (2.2.3). */
 export function begin(first: number, bodyBytes: number): Buffer {
-    if (bodyBytes < 128) {
-        const small = Buffer.alloc(2 + bodyBytes)
-        small[0] = first
-        small[1] = bodyBytes
-        return small
-    }
-    mustBe("remaining length", bodyBytes, 0, 268435455)
-    let rest = bodyBytes >> 7
-    let head = 2
-    while (rest > 0) {
-        head++
-        rest = rest >> 7
-    }
-    const packet = Buffer.alloc(head + bodyBytes)
+    let headBytes = 2
+    for (let rest = bodyBytes >> 7; rest > 0; rest = rest >> 7) headBytes++
+    const packet = Buffer.alloc(headBytes + bodyBytes)
     packet[0] = first
     let at = 1
-    rest = bodyBytes
+    let rest = bodyBytes
     while (rest > 127) {
         packet[at++] = (rest & 127) | 128
         rest = rest >> 7
@@ -78,70 +60,38 @@ function putField(packet: Buffer, at: number, field: string | Buffer): number {
     return putU16(packet, at, bytes) + bytes
 }
 
-/** Bytes `putField` takes. */
-function fieldBytes(what: string, field: string | Buffer, min: number): number {
-    const bytes = sizeOf(field)
-    mustBe(`${what} length in bytes`, bytes, min, 65535)
-    return bytes + 2
-}
-
-function textBytes(what: string, text: string, min: number): number {
-    const bytes = fieldBytes(what, text, min)
-    const fault = textFault(text)
-    if (fault !== undefined) throw new RangeError(`${what} ${fault}`)
-    return bytes
-}
-
-/**
- * CONNECT (3.1). Throws RangeError for what the options' comments forbid, for an ill-formed
- * string or one with U+0000, and for a will with QoS above 2 or an empty topic.
- */
+/** CONNECT (3.1); what can't be sent, `checkConnect` of checks.ts says. */
 export function connectPacket(options: ConnectOptions): Buffer {
-    const will = options.will
-    const username = options.username
-    const password = options.password
-    mustBe("keepAliveSeconds", options.keepAliveSeconds, 0, 65535)
-    let bodyBytes =
-        10 +
-        textBytes("clientId", options.clientId, options.cleanSession ? 0 : 1)
+    const { will, username, password } = options
     let flags = options.cleanSession ? 0x02 : 0
+    const fields: (string | Buffer)[] = [options.clientId]
     if (will) {
-        mustBe("will.qos", will.qos, 0, 2)
         flags |= 0x04 | (will.qos << 3) | (will.retain ? 0x20 : 0)
-        bodyBytes +=
-            textBytes("will.topic", will.topic, 1) +
-            fieldBytes("will.payload", will.payload, 0)
+        fields.push(will.topic)
+        fields.push(will.payload)
     }
     if (username !== undefined) {
         flags |= 0x80
-        bodyBytes += textBytes("username", username, 0)
+        fields.push(username)
     }
     if (password !== undefined) {
-        if (username === undefined)
-            throw new RangeError("password needs a username [MQTT-3.1.2-22]")
         flags |= 0x40
-        bodyBytes += fieldBytes("password", password, 0)
+        fields.push(password)
     }
-
+    let bodyBytes = 10
+    for (const field of fields) bodyBytes += 2 + sizeOf(field)
     const packet = begin(0x10, bodyBytes)
     let at = putField(packet, packet.length - bodyBytes, "MQTT")
     packet[at++] = 4 // protocol level 3.1.1
     packet[at++] = flags
     at = putU16(packet, at, options.keepAliveSeconds)
-    at = putField(packet, at, options.clientId)
-    if (will) {
-        at = putField(packet, at, will.topic)
-        at = putField(packet, at, will.payload)
-    }
-    if (username !== undefined) at = putField(packet, at, username)
-    if (password !== undefined) putField(packet, at, password)
+    for (const field of fields) at = putField(packet, at, field)
     return packet
 }
 
 /**
- * PUBLISH (3.3), head and payload in one Buffer. `packetId` is 1..65535 with QoS 1 and ignored with
- * QoS 0. `dup` needs QoS 1 [MQTT-3.3.1-2]. Throws RangeError when `topic` is empty or above 65,535
- * bytes, or the packet above 268,435,455 bytes.
+ * PUBLISH (3.3), head and payload in one Buffer. `topic` is 1 to 65,535 bytes; `packetId` is 1..65535 with QoS 1 and
+ * ignored with QoS 0; `dup` needs QoS 1 [MQTT-3.3.1-2].
  */
 export function publishPacket(
     topic: string,
@@ -154,29 +104,19 @@ export function publishPacket(
     // the busiest function here: a call costs the VM an allocation, so most are avoided
     const topicBytes = utf8Bytes(topic)
     const payloadBytes = sizeOf(payload)
-    if (topicBytes < 1 || topicBytes > 65535)
-        mustBe("topic length in bytes", topicBytes, 1, 65535)
     let bodyBytes = 2 + topicBytes + payloadBytes
     let first = retain ? 0x31 : 0x30
     if (qos) {
-        if (qos !== 1) mustBe("qos", qos, 0, 1)
-        mustBe("packetId", packetId, 1, 65535)
         bodyBytes += 2
         first |= dup ? 0x0a : 0x02
-    } else if (dup)
-        throw new RangeError("dup is true: must be false with qos 0")
-
+    }
     const packet = begin(first, bodyBytes)
     let at = packet.length - bodyBytes
     packet[at] = topicBytes >> 8
     packet[at + 1] = topicBytes & 255
     copy(packet, at + 2, topic, 0, topicBytes)
     at += 2 + topicBytes
-    if (qos) {
-        packet[at] = packetId >> 8
-        packet[at + 1] = packetId & 255
-        at += 2
-    }
+    if (qos) at = putU16(packet, at, packetId)
     copy(packet, at, payload, 0, payloadBytes)
     return packet
 }
@@ -186,8 +126,9 @@ export function publishPacket(
  * Throws RangeError above 65,535 bytes each.
  */
 export function requestProperties(responseTopic: string, key: string): Buffer {
-    const topicBytes = textBytes("response topic", responseTopic, 1)
-    const properties = Buffer.alloc(2 + topicBytes + textBytes("key", key, 1))
+    checkField("response topic", responseTopic, 1)
+    checkField("key", key, 1)
+    const properties = Buffer.alloc(6 + sizeOf(responseTopic) + sizeOf(key))
     properties[0] = 8
     const at = putField(properties, 1, responseTopic)
     properties[at] = 9
@@ -222,68 +163,39 @@ export function topicOf(packet: Buffer): string {
     ) as string
 }
 
-/** Gives a QoS 1 packet made by `publishPacket` another identifier, 1..65535, else RangeError. */
+/** Gives a QoS 1 packet made by `publishPacket` another identifier, 1..65535. */
 export function setPacketId(packet: Buffer, packetId: number) {
-    mustBe("packetId", packetId, 1, 65535)
     const at = bodyAt(packet)
     const topicBytes = (packet[at] << 8) | packet[at + 1]
     putU16(packet, at + 2 + topicBytes, packetId)
 }
 
-function filtersPacket(
+/**
+ * SUBSCRIBE (3.8; `first` is 0x82) or UNSUBSCRIBE (3.10; 0xa2, `qos` has no say) with one filter of 1 to 65,535 bytes;
+ * `packetId` is 1..65535.
+ */
+export function filterPacket(
     first: number,
     packetId: number,
-    filters: (Subscription | string)[],
+    filter: string,
+    qos: number,
 ): Buffer {
-    mustBe("packetId", packetId, 1, 65535)
-    mustBe("number of filters", filters.length, 1, MAX_FILTERS)
-    let bodyBytes = 2
-    for (const row of filters) {
-        if (typeof row === "string") bodyBytes += fieldBytes("filter", row, 1)
-        else {
-            mustBe("qos", row.qos, 0, 1)
-            bodyBytes += fieldBytes("filter", row.filter, 1) + 1
-        }
-    }
-    const packet = begin(first, bodyBytes)
-    let at = putU16(packet, packet.length - bodyBytes, packetId)
-    for (const row of filters) {
-        if (typeof row === "string") at = putField(packet, at, row)
-        else {
-            at = putField(packet, at, row.filter)
-            packet[at++] = row.qos
-        }
-    }
+    const qosBytes = first === 0x82 ? 1 : 0
+    const packet = begin(first, 4 + utf8Bytes(filter) + qosBytes)
+    const bodyAt = packet.length - (4 + utf8Bytes(filter) + qosBytes)
+    const at = putField(packet, putU16(packet, bodyAt, packetId), filter)
+    if (qosBytes) packet[at] = qos
     return packet
 }
 
-/** SUBSCRIBE (3.8): `packetId` 1..65535, 1 to MAX_FILTERS filters of 1 to 65,535 bytes each, else RangeError. */
-export function subscribePacket(
-    packetId: number,
-    filters: Subscription[],
-): Buffer {
-    return filtersPacket(0x82, packetId, filters)
-}
-
-/** UNSUBSCRIBE (3.10): `packetId` 1..65535, 1 to MAX_FILTERS filters of 1 to 65,535 bytes each, else RangeError. */
-export function unsubscribePacket(packetId: number, filters: string[]): Buffer {
-    return filtersPacket(0xa2, packetId, filters)
-}
-
-/** PUBACK (3.4) for the QoS 1 message `packetId`, 1..65535, else RangeError. */
+/** PUBACK (3.4) for the QoS 1 message `packetId`, 1..65535. */
 export function pubackPacket(packetId: number): Buffer {
-    mustBe("packetId", packetId, 1, 65535)
     const packet = begin(0x40, 2)
     putU16(packet, 2, packetId)
     return packet
 }
 
-/** PINGREQ (3.12). */
-export function pingreqPacket(): Buffer {
-    return begin(0xc0, 0)
-}
-
-/** DISCONNECT (3.14). The broker then drops the will [MQTT-3.14.4-3]. */
-export function disconnectPacket(): Buffer {
-    return begin(0xe0, 0)
+/** A packet without a body: PINGREQ (3.12; `first` is 0xc0) or DISCONNECT (3.14; 0xe0), after which the broker drops the will [MQTT-3.14.4-3]. */
+export function emptyPacket(first: number): Buffer {
+    return begin(first, 0)
 }

@@ -1,171 +1,157 @@
-// Cuts a byte stream into MQTT packets: fixed header, remaining length, and skipping what is too
-// large (2.2). Knows nothing of packet types, so that every MQTT version can use it.
+// Cuts a byte stream into MQTT packets: fixed header, remaining length, and what is too large
+// (2.2). A parser of one MQTT version extends it with what packets mean.
 // Rule of the room: pure. What it holds is at most one packet of `maxPacketBytes` plus one chunk.
 import { copy } from "./bytes"
-
-/** What `Framer.next` found. */
-export const enum Frame {
-    /** The chunk is used up: `push` another one. */
-    none,
-    /** `first` and `bodyBytes` are known and `oversize()` is decided; the body isn't at hand whole. Once a packet. */
-    head,
-    /** A packet: its body is `source[at .. at+bodyBytes)`. Not preceded by `head` when it lay in one chunk. */
-    whole,
-    /** The body bytes `offset .. offset+pieceBytes` of an oversize packet, at `source[at]`. */
-    piece,
-    /** A remaining length of more than four bytes (2.2.3): the stream can't be read any further. */
-    badLength,
-}
-
-const enum Stage {
-    first,
-    length,
-    body,
-    hold,
-    skip,
-}
+import type { Malformed, Packet } from "./parser"
 
 /**
  * A packet that lies within one chunk is read in place; only one that does not is put together in
  * a Buffer of its own, of exactly its size.
  */
-export class Framer {
+export abstract class Framer {
     // the VM looks fields up one by one in this order: busy ones first, and few of them
     /** The first byte of the packet: type and flags. */
     first = 0
-    /** The remaining length, 0..268,435,455. */
+    /** The remaining length, 0..268,435,455; -1 for one of more than four bytes (2.2.3), which ends the stream. */
     bodyBytes = 0
-    private stage = Stage.first
     private chunk: Buffer | undefined = undefined
-    private chunkAt = 0
-    source: Buffer | undefined = undefined
-    at = 0
-    /** Size of the whole packet, fixed header included. */
-    packetBytes = 0
+    private at = 0
+    /** Bytes of the fixed header that have come. */
+    headBytes = 0
+    private inBody = false
     /** Bytes of the body held or skipped so far. */
     private done = 0
     private held: Buffer | undefined = undefined
-    offset = 0
-    pieceBytes = 0
+    /** Of an oversize PUBLISH with QoS 1. */
+    protected skippedId = 0
+    private dead = false
 
-    /** @param maxPacketBytes largest packet to put together, fixed header included */
+    /**
+     * @param maxPacketBytes largest packet to take whole, fixed header included: 16..65,535 bytes. A packet may
+     * need this much twice, once held and once as payload.
+     */
     constructor(readonly maxPacketBytes: number) {}
 
-    /** Whether the packet exceeds `maxPacketBytes` and comes in pieces. */
-    oversize(): boolean {
-        return this.packetBytes > this.maxPacketBytes
+    /** What is wrong with the fixed header, known before the body has come. */
+    protected abstract headFault(): Malformed | undefined
+
+    /** Reads a packet's body, `source[at .. at+bodyBytes)`; of an oversize one only the first `maxPacketBytes` bytes are there. */
+    protected abstract decode(source: Buffer, at: number): Packet
+
+    /** Size of the whole packet, fixed header included. */
+    packetBytes(): number {
+        return this.headBytes + this.bodyBytes
     }
 
-    /** Takes the next bytes of the stream. Throws when `next` has not yet returned `Frame.none`. */
+    /** Whether the packet exceeds `maxPacketBytes`. */
+    protected oversize(): boolean {
+        return this.headBytes + this.bodyBytes > this.maxPacketBytes
+    }
+
+    /**
+     * Takes the next bytes of the stream. The chunk must stay unchanged until `next` returns undefined;
+     * pushing another one before that throws. After a malformed packet, bytes are dropped.
+     */
     push(chunk: Buffer) {
+        if (this.dead) return
         if (this.chunk !== undefined)
             throw new Error("push before next() had used up the last chunk")
         this.chunk = chunk
-        this.chunkAt = 0
+        this.at = 0
     }
 
-    /** Forgets everything: for a new stream. */
+    /** Forgets everything: for a new connection. */
     reset() {
-        this.stage = Stage.first
+        this.dead = false
+        this.inBody = false
+        this.headBytes = 0
         this.chunk = undefined
-        this.source = undefined
         this.held = undefined
     }
 
-    /** Bytes held of a packet whose rest hasn't come yet, without the chunk at hand. */
+    /** No packet comes after a malformed one. */
+    protected die() {
+        this.reset()
+        this.dead = true
+    }
+
+    /**
+     * Bytes held of a packet whose rest hasn't come yet, without the chunk at hand.
+     * @devsWhenUsed
+     */
     heldBytes(): number {
         return this.held === undefined ? 0 : this.held.length
     }
 
-    /** The next thing in the chunk. Never loops over a body. */
-    next(): Frame {
+    /** The next packet, or undefined when it needs more bytes or has met a malformed packet. Never loops over a body. */
+    next(): Packet | undefined {
         const chunk = this.chunk
-        if (chunk === undefined) return Frame.none
+        if (chunk === undefined) return undefined
         const end = chunk.length
-        let at = this.chunkAt
-
-        let stage = this.stage
-
-        if (stage === Stage.first && at < end) {
-            if (at + 1 < end) {
-                // the usual case: a whole packet of less than 130 bytes
-                const bodyBytes = chunk[at + 1]
-                if (
-                    bodyBytes < 128 &&
-                    bodyBytes <= end - at - 2 &&
-                    bodyBytes <= this.maxPacketBytes - 2
-                ) {
-                    this.first = chunk[at]
-                    this.bodyBytes = bodyBytes
-                    this.packetBytes = bodyBytes + 2
-                    this.source = chunk
-                    this.at = at + 2
-                    this.chunkAt = at + 2 + bodyBytes
-                    return Frame.whole
-                }
+        let at = this.at
+        if (!this.inBody) {
+            let n = this.headBytes
+            if (n === 0 && at < end) {
+                this.first = chunk[at++]
+                this.bodyBytes = 0
+                n = 1
             }
-            this.first = chunk[at++]
-            this.bodyBytes = 0
-            this.packetBytes = 1
-            stage = Stage.length
-        }
-        while (stage === Stage.length && at < end) {
-            const b = chunk[at++]
-            const n = this.packetBytes++
-            this.bodyBytes |= (b & 127) << ((n << 3) - n - 7)
-            if (b < 128) stage = Stage.body
-            else if (n === 4) return Frame.badLength
-        }
-        this.stage = stage
-        const bodyBytes = this.bodyBytes
-        const rest = end - at
-        this.chunkAt = at
-
-        if (stage === Stage.body) {
-            this.packetBytes += bodyBytes
+            let b = 128
+            while (b > 127 && at < end && n < 5) {
+                b = chunk[at++]
+                this.bodyBytes |= (b & 127) << ((n << 3) - n - 7)
+                n++
+            }
+            this.headBytes = n
+            if (b > 127) {
+                if (n < 5) return this.usedUp()
+                this.bodyBytes = -1
+            }
+            const fault = this.headFault()
+            if (fault !== undefined) return fault
+            this.inBody = true
             this.done = 0
-            if (this.oversize()) {
-                this.stage = Stage.skip
-                return Frame.head
-            }
-            if (rest < bodyBytes) {
-                this.stage = Stage.hold
-                return Frame.head
-            }
-            this.stage = Stage.first
-            this.source = chunk
-            this.at = at
-            this.chunkAt = at + bodyBytes
-            return Frame.whole
         }
+        const rest = end - at
+        const { bodyBytes, held } = this
+        if (rest < bodyBytes || held !== undefined || this.oversize())
+            return this.hold(chunk, at, rest)
+        return this.take(chunk, at, at + bodyBytes)
+    }
 
-        if (rest > 0) {
-            // hold or skip: only these two leave anything in the chunk
-            const missing = bodyBytes - this.done
-            const bytes = rest < missing ? rest : missing
-            const offset = this.done
-            this.done = offset + bytes
-            this.chunkAt = at + bytes
-            if (bytes === missing) this.stage = Stage.first
-            if (stage === Stage.skip) {
-                this.source = chunk
-                this.at = at
-                this.offset = offset
-                this.pieceBytes = bytes
-                return Frame.piece
-            }
-            let held = this.held
-            if (held === undefined) held = this.held = Buffer.alloc(bodyBytes)
-            copy(held, offset, chunk, at, bytes)
-            if (bytes === missing) {
-                this.held = undefined
-                this.source = held
-                this.at = 0
-                return Frame.whole
-            }
-        }
+    /** Keeps what has come of a packet that is cut or oversize, and takes it once its last byte is there. */
+    private hold(chunk: Buffer, at: number, rest: number): Packet | undefined {
+        const { bodyBytes, done, maxPacketBytes } = this
+        if (this.held === undefined)
+            this.held = Buffer.alloc(
+                bodyBytes < maxPacketBytes ? bodyBytes : maxPacketBytes,
+            )
+        const held = this.held
+        const missing = bodyBytes - done
+        const bytes = rest < missing ? rest : missing
+        const room = held.length - done
+        if (room > 0) copy(held, done, chunk, at, bytes < room ? bytes : room)
+        // Where a PUBLISH has its packet identifier may be beyond what is held.
+        const idAt = 2 + ((held[0] << 8) | held[1]) - done
+        if (idAt >= 0 && idAt < bytes) this.skippedId = chunk[at + idAt] << 8
+        if (idAt >= -1 && idAt + 1 < bytes)
+            this.skippedId |= chunk[at + idAt + 1]
+        this.done = done + bytes
+        if (bytes < missing) return this.usedUp()
+        this.held = undefined
+        return this.take(held, 0, at + bytes)
+    }
+
+    private take(source: Buffer, at: number, nextAt: number): Packet {
+        this.at = nextAt
+        this.inBody = false
+        const packet = this.decode(source, at)
+        this.headBytes = 0
+        return packet
+    }
+
+    private usedUp(): undefined {
         this.chunk = undefined
-        this.source = undefined
-        return Frame.none
+        return undefined
     }
 }

@@ -5,14 +5,13 @@
 // The peer is judged by silence: any packet from it counts as a sign of life, ours count only for
 // "is there anything to keep alive". So a device that publishes all day into a half-open
 // connection finds out as soon as one that is idle.
+import { Why, type Reason } from "../core/reason"
 import type { Codec } from "./codec"
 import {
-    disconnectPacket,
-    pingreqPacket,
+    emptyPacket,
+    filterPacket,
     publishPacket,
     pubackPacket,
-    subscribePacket,
-    unsubscribePacket,
     type ConnectOptions,
 } from "./encode"
 import type { Connack, Packet, Publish, Suback } from "./parser"
@@ -40,7 +39,7 @@ export interface Announcement {
     retain: boolean
 }
 
-/** How far a subscription is with the broker. */
+/** How far a subscription is with the broker; one that is dropped stays until UNSUBSCRIBE has its answer. */
 export type SubscriptionState =
     "new" | "asked" | "live" | "refused" | "unanswered" | "dropped"
 
@@ -49,14 +48,21 @@ export interface Subscription {
     filter: string
     qos: 0 | 1
     state: SubscriptionState
-    /** Why it is refused, in words. */
+    /** How it was settled first; whoever asked for it may look later than the next connection. */
+    settled?: SubscriptionState
+    /** What the broker says of a refusal, in words; only MQTT 5 says anything. */
     why?: string
-    handler: (message: Publish) => void | Promise<void>
+    /** One; an element of an array stays the same closure, and can be compared, as a field can't. */
+    handlers: ((message: Publish) => void | Promise<void>)[]
+    /** Of the SUBSCRIBE or UNSUBSCRIBE without its answer; 0 when there is none. */
+    packetId: number
+    /** When its answer is waited for no longer. */
+    dueMs: number
 }
 
 /**
  * The session's effects and news. None may call back into the session, but for `close()` in answer
- * to a `connack` that refuses, a `violation` or `silent`, and `forget()` in answer to `settled`.
+ * to a `connack` that refuses, a `violation` or `silent`.
  */
 export interface SessionPort {
     /** Writes one packet; 0, or a negative code when the socket did not take it. */
@@ -69,16 +75,14 @@ export interface SessionPort {
     skipped(topic: string, packetBytes: number): void
     /** The birth or the farewell could not go: the broker would not take it. */
     unsent(topic: string, packetBytes: number, fault: string): void
+    /** The broker refuses a subscription. */
+    refused(subscription: Subscription): void
     /** The broker ends the connection and says why (MQTT 5). */
     dismissed(code: number): void
     /** Something that no correct peer does; the connection must go. */
-    violation(clause: string, reason: string): void
+    violation(reason: Reason): void
     /** Nothing came from the peer for keep alive + ping. */
     silent(): void
-    /** A subscription's state is settled, or it was dropped before that. One that is refused and not forgotten now is asked for again. */
-    settled(subscription: Subscription): void
-    /** The broker has answered UNSUBSCRIBE, or did not in time. */
-    unsubscribed(subscription: Subscription): void
 }
 
 /** QoS 1 out, as far as a session has to do with it: in-flight.ts. Only a program that uses it carries it. */
@@ -95,14 +99,6 @@ export interface Reliable {
     retracts(session: Session, nowMs: number): boolean
 }
 
-/** A SUBSCRIBE or UNSUBSCRIBE without its answer. */
-interface Pending {
-    packetId: number
-    leaving: boolean
-    subscription: Subscription
-    dueMs: number
-}
-
 /** SUBSCRIBEs on their way at a time: a reconnect with many filters is no burst. */
 const SUBSCRIBE_WINDOW = 4
 
@@ -112,13 +108,21 @@ const ASK_AGAIN_MS = 60000
 /** Packet identifiers are 1..65535 [MQTT-2.3.1-1]. */
 const MAX_PACKET_ID = 65535
 
+/** First bytes of packets: types, and the flags they must have. */
+const SUBSCRIBE = 0x82
+const UNSUBSCRIBE = 0xa2
+const PINGREQ = 0xc0
+const DISCONNECT = 0xe0
+
 /** @devsWhenUsed */
 export class Session {
+    /** What the application wants, and what is being unsubscribed. */
     readonly subscriptions: Subscription[] = []
     /** True between CONNACK 0 and the end of the connection. */
     up = false
     readonly codec: Codec
-    private pending: Pending[] = []
+    /** SUBSCRIBEs and UNSUBSCRIBEs without their answer. */
+    private asked = 0
     private lastInMs = 0
     private lastOutMs = 0
     /** When the PINGREQ left that has had no answer; -1 when there is none. */
@@ -146,26 +150,31 @@ export class Session {
 
     /** The connection is gone. What was asked of the broker will be asked again. */
     close() {
+        const { subscriptions } = this
+        const { reliable } = this.options
         this.up = false
         this.codec.parser.reset()
         this.pingedMs = -1
         this.askAgainMs = -1
-        const { pending } = this
-        const { reliable } = this.options
-        this.pending = []
-        for (const s of this.subscriptions) s.state = "new"
-        for (const p of pending)
-            if (p.leaving) {
-                if (reliable) reliable.left(p.subscription)
-                this.port.unsubscribed(p.subscription)
+        this.asked = 0
+        for (let i = 0; i < subscriptions.length;) {
+            const s = subscriptions[i]
+            s.packetId = 0
+            if (s.state === "dropped") {
+                removeAt(subscriptions, i)
+                if (reliable) reliable.left(s)
+                continue
             }
+            s.state = "new"
+            ++i
+        }
     }
 
     /** Says goodbye: the farewell, then DISCONNECT. */
     leave(nowMs: number) {
         if (!this.up) return
         this.announce(this.options.farewell, nowMs)
-        this.send(disconnectPacket(), nowMs)
+        this.send(emptyPacket(DISCONNECT), nowMs)
         this.up = false
     }
 
@@ -176,41 +185,36 @@ export class Session {
         this.codec.parser.push(chunk)
     }
 
-    /** Handles one packet of what was pushed; false when there is none left. */
-    next(nowMs: number): boolean {
-        const packet = this.codec.parser.next()
-        if (packet === undefined) return false
-        this.handle(packet, nowMs)
-        return true
-    }
-
     /** When `tick` is wanted, or -1 for never. */
     dueMs(): number {
         if (!this.up) return -1
         let dueMs = this.askAgainMs
         if (this.pingAfterMs > 0) {
-            const pingMs =
-                this.pingedMs >= 0
-                    ? this.pingedMs + this.options.pingMs
-                    : this.pingDueMs()
+            const pingMs = this.pingDueMs()
             if (dueMs < 0 || pingMs < dueMs) dueMs = pingMs
         }
-        for (const p of this.pending)
-            if (dueMs < 0 || p.dueMs < dueMs) dueMs = p.dueMs
+        if (this.asked > 0)
+            for (const s of this.subscriptions)
+                if (s.packetId && (dueMs < 0 || s.dueMs < dueMs))
+                    dueMs = s.dueMs
         return dueMs
+    }
+
+    /** When to ping or, after a PINGREQ, to give the peer up. */
+    private pingDueMs(): number {
+        const { pingedMs, lastInMs, lastOutMs } = this
+        if (pingedMs >= 0) return pingedMs + this.options.pingMs
+        return (lastInMs < lastOutMs ? lastInMs : lastOutMs) + this.pingAfterMs
     }
 
     /** Does what is due. Give it all input first: a PINGRESP in the queue is a sign of life. */
     tick(nowMs: number) {
         if (!this.up) return
         this.expire(nowMs)
-        if (this.pingAfterMs === 0) return
-        if (this.pingedMs >= 0) {
-            if (nowMs >= this.pingedMs + this.options.pingMs) this.port.silent()
-        } else if (nowMs >= this.pingDueMs()) {
-            this.pingedMs = nowMs
-            this.send(pingreqPacket(), nowMs)
-        }
+        if (this.pingAfterMs === 0 || nowMs < this.pingDueMs()) return
+        if (this.pingedMs >= 0) return this.port.silent()
+        this.pingedMs = nowMs
+        this.send(emptyPacket(PINGREQ), nowMs)
     }
 
     /** Sends one packet of encode.ts, while the session is up; `properties` of a PUBLISH as for `Codec.wire`. */
@@ -222,21 +226,18 @@ export class Session {
         )
     }
 
-    /** Adds a subscription and asks for it as soon as that is possible. */
+    /** Adds a subscription and asks for it as soon as that is possible; its `state` tells how far that is. */
     subscribe(subscription: Subscription, nowMs: number) {
         this.subscriptions.push(subscription)
         this.askMore(nowMs)
     }
 
-    /** Drops a subscription; nothing is delivered to it any more. */
+    /** Drops a subscription; nothing is delivered to it any more. Its `packetId` is 0 once the broker has answered or need not. */
     unsubscribe(subscription: Subscription, nowMs: number) {
-        if (!this.forget(subscription))
-            return this.port.unsubscribed(subscription)
-        const { state } = subscription
-        subscription.state = "dropped"
-        // Whoever waits for it to be granted must not wait for ever.
-        if (state === "new" || state === "asked")
-            this.port.settled(subscription)
+        if (subscription.state === "dropped") return
+        if (subscription.packetId) this.asked--
+        subscription.packetId = 0
+        settle(subscription, "dropped")
         const { reliable } = this.options
         if (!this.up && reliable) reliable.left(subscription)
         this.retract(subscription, nowMs)
@@ -244,73 +245,93 @@ export class Session {
 
     /** Tells the broker that nobody wants a filter any more. */
     retract(subscription: Subscription, nowMs: number) {
+        const { subscriptions } = this
         // The same filter may still be wanted by another handler. If not, even one that was never
         // asked for is taken back: the broker may hold it for a handler dropped before.
         if (!this.up || this.wants(subscription.filter))
-            return this.port.unsubscribed(subscription)
-        const packetId = this.expect(subscription, true, nowMs)
-        this.send(unsubscribePacket(packetId, [subscription.filter]), nowMs)
+            return this.forget(subscription)
+        if (subscriptions.indexOf(subscription) < 0)
+            subscriptions.push(subscription)
+        this.ask(UNSUBSCRIBE, subscription, nowMs)
     }
 
-    /** Takes a subscription out without a word to the broker; false when it is not there. */
-    forget(subscription: Subscription): boolean {
+    /** Takes a subscription out without a word to the broker. */
+    forget(subscription: Subscription) {
         const at = this.subscriptions.indexOf(subscription)
         if (at >= 0) removeAt(this.subscriptions, at)
-        return at >= 0
     }
 
     private wants(filter: string): boolean {
-        for (const s of this.subscriptions) if (s.filter === filter) return true
+        for (const s of this.subscriptions)
+            if (s.filter === filter && s.state !== "dropped") return true
         return false
     }
 
-    private handle(packet: Packet, nowMs: number) {
-        const { codec } = this
+    /** Handles one packet of what was pushed; false when there is none left. */
+    next(nowMs: number): boolean {
+        const packet = this.codec.parser.next()
+        if (packet === undefined) return false
+        const { codec, port } = this
         const { reliable } = this.options
         if (codec.heard) {
             const answer = codec.heard(packet, nowMs)
-            if (answer !== undefined) this.port.send(answer)
+            if (answer !== undefined) port.send(answer)
         }
-        if (reliable && reliable.takes(packet, this, nowMs)) return
-        if (packet.type === "malformed")
-            return this.port.violation(packet.clause, packet.reason)
-        if (packet.type === "connack") {
-            if (this.up)
-                return this.port.violation("MQTT-3.2.0-2", "second CONNACK")
-            if (packet.code === 0) this.accepted(packet, nowMs)
-            else this.port.connack(packet.code, false)
-            return
-        }
-        if (!this.up)
-            return this.port.violation("MQTT-3.2.0-1", "first was not CONNACK")
+        if (reliable && reliable.takes(packet, this, nowMs)) return true
+        if (packet.type === "malformed") port.violation(packet.reason)
+        else if (packet.type === "connack") this.connack(packet, nowMs)
+        else if (!this.up) port.violation(Why.notConnack)
+        else this.handle(packet, nowMs)
+        return true
+    }
+
+    private handle(packet: Packet, nowMs: number) {
         switch (packet.type) {
             case "publish":
-                this.acknowledge(packet.qos, packet.packetId, nowMs)
-                this.dispatch(packet)
+                if (packet.qos) this.acknowledge(packet.packetId, nowMs)
+                for (const s of this.subscriptions)
+                    if (
+                        s.state !== "refused" &&
+                        s.state !== "dropped" &&
+                        matches(s.filter, packet.topic)
+                    )
+                        this.port.deliver(s, packet)
                 return
             case "oversize":
-                this.acknowledge(packet.qos, packet.packetId, nowMs)
+                if (packet.qos) this.acknowledge(packet.packetId, nowMs)
                 this.port.skipped(packet.topic, packet.packetBytes)
                 return
             case "suback":
                 return this.suback(packet, nowMs)
-            case "unsuback":
-                return this.unsuback(packet.packetId, nowMs)
+            case "unsuback": {
+                const s = this.answered(packet.packetId, true)
+                if (s === undefined) return
+                this.forget(s)
+                return this.askMore(nowMs)
+            }
             case "disconnect":
                 return this.port.dismissed(packet.code)
         }
     }
 
-    private accepted(connack: Connack, nowMs: number) {
+    private acknowledge(packetId: number, nowMs: number) {
+        this.send(pubackPacket(packetId), nowMs)
+    }
+
+    private connack(connack: Connack, nowMs: number) {
+        const { port } = this
+        const { code, keepAliveSeconds } = connack
+        if (this.up) return port.violation(Why.secondConnack)
+        if (code !== 0) return port.connack(code, false)
         this.up = true
         let seconds = this.options.connect.keepAliveSeconds
         // [MQTT-3.1.2-21] of MQTT 5: the broker's counts. That bounds how seldom we ping; how soon a dead peer is noticed
         // stays ours, so its own never makes that later, nor (0) never.
-        const theirs = connack.keepAliveSeconds
-        if (theirs && (seconds === 0 || theirs < seconds)) seconds = theirs
+        if (keepAliveSeconds && (seconds === 0 || keepAliveSeconds < seconds))
+            seconds = keepAliveSeconds
         // A little early, so that the wire's delay does not make it late.
         this.pingAfterMs = seconds * 875
-        this.port.connack(0, connack.sessionPresent)
+        port.connack(0, connack.sessionPresent)
         this.announce(this.options.birth, nowMs)
         this.askMore(nowMs)
     }
@@ -320,48 +341,31 @@ export class Session {
         const { topic, payload, retain } = what
         const { codec } = this
         const packet = publishPacket(topic, payload, 0, retain, 0, false)
-        const fault = codec.refuses ? codec.refuses(packet) : undefined
-        if (fault === undefined) this.send(packet, nowMs)
-        else this.port.unsent(topic, packet.length, fault)
-    }
-
-    private acknowledge(qos: number, packetId: number, nowMs: number) {
-        if (qos === 1) this.send(pubackPacket(packetId), nowMs)
-    }
-
-    private dispatch(message: Publish) {
-        for (const s of this.subscriptions)
-            if (s.state !== "refused" && matches(s.filter, message.topic))
-                this.port.deliver(s, message)
+        const fault = codec.refuses && codec.refuses(packet)
+        if (fault) this.port.unsent(topic, packet.length, fault)
+        else this.send(packet, nowMs)
     }
 
     /** Asks for what has not been asked for on this connection, a few at a time. */
     private askMore(nowMs: number) {
         if (!this.up) return
         for (const s of this.subscriptions) {
-            if (this.pending.length >= SUBSCRIBE_WINDOW) return
+            if (this.asked >= SUBSCRIBE_WINDOW) return
             if (s.state !== "new") continue
             s.state = "asked"
-            const packetId = this.expect(s, false, nowMs)
-            const { filter, qos } = s
-            this.send(subscribePacket(packetId, [{ filter, qos }]), nowMs)
+            this.ask(SUBSCRIBE, s, nowMs)
         }
         const { reliable } = this.options
         if (reliable)
-            while (this.pending.length < SUBSCRIBE_WINDOW)
+            while (this.asked < SUBSCRIBE_WINDOW)
                 if (!reliable.retracts(this, nowMs)) return
     }
 
-    /** Notes that an answer is expected; returns the packet identifier it will carry. */
-    private expect(
-        subscription: Subscription,
-        leaving: boolean,
-        nowMs: number,
-    ): number {
-        const packetId = this.freePacketId()
-        const dueMs = nowMs + this.options.pingMs
-        this.pending.push({ packetId, leaving, subscription, dueMs })
-        return packetId
+    private ask(first: number, s: Subscription, nowMs: number) {
+        this.asked++
+        s.packetId = this.freePacketId()
+        s.dueMs = nowMs + this.options.pingMs
+        this.send(filterPacket(first, s.packetId, s.filter, s.qos), nowMs)
     }
 
     /** An identifier that nothing on its way has, 1..65535; the numbers come round. */
@@ -370,86 +374,72 @@ export class Session {
         let id = this.lastPacketId
         while (
             id === this.lastPacketId ||
-            this.pendingAt(id) >= 0 ||
+            this.find(id) !== undefined ||
             (reliable && reliable.holds(id))
         )
             id = id < MAX_PACKET_ID ? id + 1 : 1
         this.lastPacketId = id
-        return this.lastPacketId
+        return id
     }
 
-    private pendingAt(packetId: number): number {
-        for (let i = 0; i < this.pending.length; ++i)
-            if (this.pending[i].packetId === packetId) return i
-        return -1
+    /** What waits for the answer with this identifier. */
+    private find(packetId: number): Subscription | undefined {
+        for (const s of this.subscriptions)
+            if (s.packetId === packetId) return s
+        return undefined
     }
 
-    /** Takes out the request with this identifier; undefined for an answer that came too late. */
-    private answered(packetId: number, leaving: boolean) {
-        const at = this.pendingAt(packetId)
-        if (at < 0 || this.pending[at].leaving !== leaving) return undefined
-        const subscription = this.pending[at].subscription
-        removeAt(this.pending, at)
-        return subscription
+    /** The subscription that an answer is for; undefined for one that came too late. */
+    private answered(
+        packetId: number,
+        leaving: boolean,
+    ): Subscription | undefined {
+        const s = this.find(packetId)
+        if (s === undefined || (s.state === "dropped") !== leaving)
+            return undefined
+        s.packetId = 0
+        this.asked--
+        return s
     }
 
     private suback({ packetId, codes, reason }: Suback, nowMs: number) {
         const s = this.answered(packetId, false)
         if (s === undefined) return
-        if (codes.length !== 1)
-            return this.port.violation(
-                "MQTT-3.8.4-5",
-                "SUBACK for another number of filters",
-            )
-        s.why = "by the broker"
-        // Only MQTT 5 says more.
-        if (codes[0] >= 0x80 && reason !== undefined)
-            s.why += ": " + this.codec.verdict(codes[0], false).reason
-        this.settle(s, codes[0] >= 0x80 ? "refused" : "live")
-        // Still there: nobody was told, who would ask again himself.
-        if (s.state === "refused" && this.subscriptions.indexOf(s) >= 0)
+        if (codes.length !== 1) return this.port.violation(Why.subackCount)
+        settle(s, codes[0] >= 0x80 ? "refused" : "live")
+        if (s.state === "refused") {
+            if (reason !== undefined)
+                s.why = this.codec.verdict(codes[0], false).reason as string
+            this.port.refused(s)
             this.askAgainMs = nowMs + ASK_AGAIN_MS
+        }
         this.askMore(nowMs)
-    }
-
-    private unsuback(packetId: number, nowMs: number) {
-        const s = this.answered(packetId, true)
-        if (s === undefined) return
-        this.port.unsubscribed(s)
-        this.askMore(nowMs)
-    }
-
-    private settle(s: Subscription, state: SubscriptionState) {
-        if (s.state === "dropped") return
-        s.state = state
-        this.port.settled(s)
     }
 
     /** Gives up waiting for answers that are overdue, and asks again for what was refused; the connection stays. */
     private expire(nowMs: number) {
-        for (let i = 0; i < this.pending.length;) {
-            const p = this.pending[i]
-            if (nowMs < p.dueMs) {
-                ++i
-                continue
+        const { subscriptions } = this
+        if (this.asked > 0)
+            for (let i = subscriptions.length - 1; i >= 0; --i) {
+                const s = subscriptions[i]
+                if (!s.packetId || nowMs < s.dueMs) continue
+                s.packetId = 0
+                this.asked--
+                if (s.state === "dropped") removeAt(subscriptions, i)
+                else settle(s, "unanswered")
             }
-            removeAt(this.pending, i)
-            if (p.leaving) this.port.unsubscribed(p.subscription)
-            else this.settle(p.subscription, "unanswered")
-        }
         if (this.askAgainMs >= 0 && nowMs >= this.askAgainMs) {
             this.askAgainMs = -1
-            for (const s of this.subscriptions)
+            for (const s of subscriptions)
                 if (s.state === "refused") s.state = "new"
         }
         this.askMore(nowMs)
     }
+}
 
-    private pingDueMs(): number {
-        const last =
-            this.lastInMs < this.lastOutMs ? this.lastInMs : this.lastOutMs
-        return last + this.pingAfterMs
-    }
+function settle(s: Subscription, state: SubscriptionState) {
+    s.state = state
+    if (s.settled === undefined) s.settled = state
 }
 
 /** Removes one element in place; DeviceScript has no splice, Node no insert. */

@@ -7,9 +7,8 @@
 // - A CONNACK of two bytes is the answer of a broker that speaks only MQTT 3.1.1: `level` says so.
 // - Reason codes below 0x80 are checked, because each means something else to do; those above all
 //   mean that it failed, and a later edition may add to them.
-import { mustBe } from "../core/int"
 import { MAX_FILTERS } from "./encode"
-import { Frame, Framer } from "./framing"
+import { Framer } from "./framing"
 import type { Malformed, Packet } from "./parser"
 import {
     FieldReader,
@@ -38,52 +37,15 @@ const TOPIC_ALIAS_INVALID = 0x94
 const PACKET_TOO_LARGE = 0x95
 
 /** A streaming parser for one connection. */
-export class Parser5 {
-    private framer: Framer
+export class Parser5 extends Framer {
     private reader = new FieldReader()
-    private dead = false
     /** CONNECT asked for a new session: there can be no old one [MQTT-3.2.2-2]. */
     startsClean = false
 
-    /** @param maxPacketBytes largest packet to accept, fixed header included: 16..65,535 bytes. Throws RangeError. */
-    constructor(maxPacketBytes: number) {
-        mustBe("maxPacketBytes", maxPacketBytes, 16, 65535)
-        this.framer = new Framer(maxPacketBytes)
-    }
-
-    /** As `Parser.push`. */
-    push(chunk: Buffer) {
-        if (!this.dead) this.framer.push(chunk)
-    }
-
-    /** Forgets everything: for a new connection. */
-    reset() {
-        this.framer.reset()
-        this.dead = false
-    }
-
-    /**
-     * Bytes held of a packet whose rest hasn't come yet, without the chunk at hand.
-     * @devsWhenUsed
-     */
-    heldBytes(): number {
-        return this.framer.heldBytes()
-    }
-
-    /** The next packet, or undefined when it needs more bytes or has met a malformed packet. */
-    next(): Packet | undefined {
-        if (this.dead) return undefined
-        const framer = this.framer
-        const reader = this.reader
-        const frame = framer.next()
-        if (frame === Frame.none) return undefined
-        if (frame === Frame.badLength)
-            return this.malformed("1.5.5-1", "remaining length over 4 bytes")
-        const fault = this.headFault()
-        if (fault !== undefined) return fault
-        if (frame !== Frame.whole) return this.next()
-        reader.begin(framer.source as Buffer, framer.at, framer.bodyBytes)
-        const packet = this.decode()
+    protected override decode(source: Buffer, at: number): Packet {
+        const { reader } = this
+        reader.begin(source, at, this.bodyBytes)
+        const packet = this.packet()
         const wrong = reader.fault
         if (wrong !== undefined)
             return this.malformed(wrong.clause, wrong.reason, wrong.code)
@@ -97,9 +59,8 @@ export class Parser5 {
         reason: string,
         code: number = MALFORMED,
     ): Malformed {
-        this.dead = true
-        this.framer.reset()
-        return { type: "malformed", clause: "MQTT-" + clause, reason, code }
+        this.die()
+        return { type: "malformed", reason: `MQTT-${clause} ${reason}`, code }
     }
 
     private violation(reason: string): Malformed {
@@ -107,11 +68,12 @@ export class Parser5 {
     }
 
     /** What is wrong with the packet's fixed header, known before its body has come. */
-    private headFault(): Malformed | undefined {
-        const framer = this.framer
-        const { first, bodyBytes, packetBytes, maxPacketBytes } = framer
+    protected override headFault(): Malformed | undefined {
+        const { first, bodyBytes, maxPacketBytes } = this
         const type = first >> 4
-        const lengthBytes = packetBytes - bodyBytes - 1
+        const lengthBytes = this.headBytes - 1
+        if (bodyBytes < 0)
+            return this.malformed("1.5.5-1", "remaining length over 4 bytes")
         if (lengthBytes > 1 && bodyBytes >> (lengthBytes * 7 - 7) === 0)
             return this.malformed("1.5.5-1", "integer longer than needed")
         if (type === PacketType.publish) {
@@ -126,10 +88,10 @@ export class Parser5 {
                     `packet type ${type} with flags ${first & 15}`,
                 )
         }
-        if (framer.oversize())
+        if (this.oversize())
             return this.malformed(
                 "3.1.2-27",
-                `packet of ${packetBytes}, over ${maxPacketBytes} bytes`,
+                `packet of ${this.packetBytes()}, over ${maxPacketBytes} bytes`,
                 PACKET_TOO_LARGE,
             )
         return undefined
@@ -190,8 +152,8 @@ export class Parser5 {
         return undefined
     }
 
-    private decode(): Packet | undefined {
-        switch (this.framer.first >> 4) {
+    private packet(): Packet {
+        switch (this.first >> 4) {
             case PacketType.publish:
                 return this.publish()
             case PacketType.pingresp:
@@ -215,7 +177,7 @@ export class Parser5 {
 
     private publish(): Packet {
         const reader = this.reader
-        const first = this.framer.first
+        const first = this.first
         const qos = (first >> 1) & 3
         if (reader.left() < 2) this.fail("3.3.2-1", "PUBLISH without a topic")
         const topic = reader.text()
@@ -281,7 +243,7 @@ export class Parser5 {
         const sessionPresent = flags === 1
         if (sessionPresent && this.startsClean)
             this.fail("3.2.2-2", "session present with Clean Start")
-        if (this.framer.bodyBytes === 2)
+        if (this.bodyBytes === 2)
             return { type: "connack", sessionPresent, code, level: 4 }
         if (code !== 0 && code < 0x80)
             this.fail("3.2.2-8", `reason code ${code}`, PROTOCOL_ERROR)

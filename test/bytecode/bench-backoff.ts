@@ -38,7 +38,7 @@ function make(name: string): Nothing | Backoff {
 /** So many delays in a row, of outages of eight failures. */
 function delays(backoff: Nothing | Backoff, count: number) {
     for (let i = 0; i < count; ++i)
-        if (i & 7) backoff.failed(VERDICT)
+        if (i & 7) backoff.failed(VERDICT, 0)
         else backoff.begin()
 }
 

@@ -1,11 +1,17 @@
 // The connection as timelines: every event in every state, and what devices met in the field. The
 // port only records; time and random numbers are scripted, so that each delay is exact.
 import { Backoff, defaultPolicy, type Policy } from "../../src/core/backoff"
-import { Connection, type Port, type State } from "../../src/core/connection"
-import type { Line } from "../../src/core/line"
+import {
+    Connection,
+    type Decision,
+    type Port,
+    type State,
+} from "../../src/core/connection"
+import { lineOf } from "../../src/core/journal"
 import type { Random } from "../../src/core/random"
 import {
     connackVerdict311,
+    type Cause,
     type Lane,
     type SocketFault,
     type Verdict,
@@ -53,7 +59,7 @@ class Lowest implements Random {
     }
 }
 
-type StateName = State["name"]
+type StateName = State
 
 /** A connection and its world: what it did is in `journal`, when it dialled in `dials`. */
 export class World implements Port {
@@ -113,7 +119,8 @@ export class World implements Port {
         this.isOpen = false
     }
 
-    log(line: Line) {
+    log(what: Decision, nowMs: number, cause?: Cause, flag?: boolean) {
+        const line = lineOf(what, this.connection, nowMs, cause, flag, 4)
         this.note(line.ev)
         this.lastLine = line
         if (line.ev === "lost") this.lostLine = line
@@ -122,12 +129,12 @@ export class World implements Port {
     }
 
     changed() {
-        this.note(">" + this.connection.state.name)
+        this.note(">" + this.connection.state)
     }
 
     /** The state's name. */
     name(): StateName {
-        return this.connection.state.name
+        return this.connection.state
     }
 
     /** Takes what is in the journal out. */
@@ -149,7 +156,7 @@ export class World implements Port {
     /** Lets time pass: a tick whenever one is due, up to `untilMs`. */
     runTo(untilMs: number) {
         while (true) {
-            const dueMs = this.connection.dueMs()
+            const dueMs = this.connection.dueMs
             if (dueMs < 0 || dueMs > untilMs) break
             if (dueMs > this.nowMs) this.nowMs = dueMs
             equal(this.give({ on: "tick" }) !== "false", true, "tick at due")
@@ -159,7 +166,7 @@ export class World implements Port {
 
     /** Waits for the next dial. */
     runToDial() {
-        const dueMs = this.connection.dueMs()
+        const dueMs = this.connection.dueMs
         this.runTo(dueMs > this.nowMs ? dueMs : this.nowMs)
         equal(this.name(), "connecting", "state")
     }
@@ -190,10 +197,13 @@ export class World implements Port {
 
     /** All that an event which means nothing may not change. */
     snapshot(): string {
-        const { state, hasLink, startAgain, backoff } = this.connection
+        const { state, dueMs, sinceMs, hasLink, startAgain, backoff } =
+            this.connection
         const { attempts, ceilingMs, proven, connackWaitMs } = backoff
         return JSON.stringify([
-            state as any,
+            state,
+            dueMs,
+            sinceMs,
             hasLink,
             startAgain,
             attempts,
@@ -278,8 +288,8 @@ function everyEvent(name: StateName, rows: string[]): Case {
             for (let i = 0; i < EVENTS.length; ++i) {
                 const on = EVENTS[i]
                 const w = worldIn(name)
-                if (on === "tick" && w.connection.dueMs() >= 0)
-                    w.nowMs = w.connection.dueMs()
+                if (on === "tick" && w.connection.dueMs >= 0)
+                    w.nowMs = w.connection.dueMs
                 const before = w.snapshot()
                 equal(w.give(eventOf(on)), rows[i], `${name} + ${on}`)
                 equal(
@@ -299,7 +309,7 @@ function withhold(w: World, times: number) {
     for (let i = 0; i < times; ++i) {
         w.runToDial()
         w.open()
-        const dueMs = w.connection.dueMs()
+        const dueMs = w.connection.dueMs
         w.runTo(dueMs - 1)
         equal(w.name(), "awaitingConnack", "a millisecond early")
         w.runTo(dueMs)
@@ -359,7 +369,7 @@ export function allAtOnce(name: StateName, every: number) {
     for (let at = 0; at < all.length; at += every) {
         const order = all[at]
         const w = worldIn(name)
-        if (w.connection.dueMs() >= 0) w.nowMs = w.connection.dueMs()
+        if (w.connection.dueMs >= 0) w.nowMs = w.connection.dueMs
         const dials = w.dials.length
         const { attempts } = w.connection.backoff
         w.delays = ""
@@ -373,7 +383,7 @@ export function allAtOnce(name: StateName, every: number) {
         equal(w.connection.backoff.attempts, attempts + 1, `failures, ${what}`)
         equal(w.dials.length, dials, `dials at once, ${what}`)
         equal(w.delays.indexOf(" "), -1, `one retry line, ${what}`)
-        w.runTo(w.connection.dueMs())
+        w.runTo(w.connection.dueMs)
         equal(w.dials.length, dials + 1, `dials, ${what}`)
     }
 }
@@ -530,7 +540,7 @@ export function cases(): Case[] {
                 equal(w.give({ on: "linkUp" }), "false", "up again")
                 w.give({ on: "linkDown" })
                 equal(w.give({ on: "start" }), ">noLink", "start")
-                equal(w.connection.dueMs(), -1, "due")
+                equal(w.connection.dueMs, -1, "due")
             },
         },
         {
@@ -664,7 +674,7 @@ export function cases(): Case[] {
             run: () => {
                 const w = worldIn("disconnecting")
                 w.give({ on: "start" })
-                w.nowMs = w.connection.dueMs()
+                w.nowMs = w.connection.dueMs
                 equal(
                     w.give({ on: "tick" }),
                     "close halt >halted retry >holdOff",
@@ -810,7 +820,7 @@ export function cases(): Case[] {
                 } catch (e) {
                     threw++
                 }
-                equal(w.connection.dueMs(), 31000, "due after the dial")
+                equal(w.connection.dueMs, 31000, "due after the dial")
                 w.dialThrows = false
                 w.writeThrows = true
                 try {
@@ -818,7 +828,7 @@ export function cases(): Case[] {
                 } catch (e) {
                     threw++
                 }
-                equal(w.connection.dueMs(), 11000, "due after CONNECT")
+                equal(w.connection.dueMs, 11000, "due after CONNECT")
                 w.give({ on: "accepted", sessionPresent: false })
                 try {
                     w.give({ on: "stop" })
@@ -844,11 +854,6 @@ export function cases(): Case[] {
                 }
                 equal(w.name(), "halted", "state")
                 equal(w.lastLine.reason, "gave up: connection refused", "line")
-                equal(
-                    (w.connection.state as any).reason,
-                    "gave up: connection refused",
-                    "reason",
-                )
                 w.runTo(3600000)
                 equal(w.dials.length, 3, "dials")
                 w.give({ on: "start" })
@@ -912,9 +917,9 @@ export function cases(): Case[] {
                 w.give({ on: "start" })
                 withhold(w, 10)
                 w.runToDial()
-                const dueMs = w.connection.dueMs()
+                const dueMs = w.connection.dueMs
                 w.give({ on: "retryNow" })
-                equal(w.connection.dueMs(), dueMs, "due")
+                equal(w.connection.dueMs, dueMs, "due")
                 w.open()
                 w.give({ on: "retryNow" })
                 w.give(closed())
@@ -930,18 +935,18 @@ export function cases(): Case[] {
                 const w = new World(undefined, policy)
                 w.nowMs = 5000
                 w.give({ on: "start" })
-                equal(w.connection.dueMs(), 5100, "after the program's start")
+                equal(w.connection.dueMs, 5100, "after the program's start")
                 w.runToDial()
                 w.give(error())
-                equal(w.connection.dueMs(), 5200, "after a failure")
+                equal(w.connection.dueMs, 5200, "after a failure")
                 equal(w.lastLine.delayMs, 100, "the line tells the truth")
                 w.nowMs += 40
                 equal(w.give({ on: "retryNow" }), "false", "it is now already")
-                equal(w.connection.dueMs(), 5200, "asked 40 ms later")
+                equal(w.connection.dueMs, 5200, "asked 40 ms later")
                 w.runToDial()
                 w.give({ on: "linkDown" })
                 w.give({ on: "linkUp" })
-                equal(w.connection.dueMs(), 5300, "after another address")
+                equal(w.connection.dueMs, 5300, "after another address")
             },
         },
         {
@@ -950,20 +955,20 @@ export function cases(): Case[] {
                 const w = new World()
                 w.give({ on: "start" })
                 w.runToDial()
-                equal(w.connection.dueMs() - w.nowMs, 30000, "for the socket")
+                equal(w.connection.dueMs - w.nowMs, 30000, "for the socket")
                 w.open()
-                equal(w.connection.dueMs() - w.nowMs, 10000, "at first")
-                w.runTo(w.connection.dueMs())
+                equal(w.connection.dueMs - w.nowMs, 10000, "at first")
+                w.runTo(w.connection.dueMs)
                 w.runToDial()
                 w.open()
-                equal(w.connection.dueMs() - w.nowMs, 30000, "after a stall")
+                equal(w.connection.dueMs - w.nowMs, 30000, "after a stall")
                 const other = new World()
                 other.give({ on: "start" })
                 other.runToDial()
                 other.give(error())
                 other.runToDial()
                 other.open()
-                equal(other.connection.dueMs() - other.nowMs, 30000, "refused")
+                equal(other.connection.dueMs - other.nowMs, 30000, "refused")
             },
         },
         {
@@ -972,17 +977,17 @@ export function cases(): Case[] {
                 const w = connectedWorld()
                 const c = w.connection
                 c.park(w.nowMs)
-                equal(c.state.name, "disconnecting", "says goodbye")
-                w.runTo(c.dueMs())
-                equal(c.state.name, "parked", "then")
+                equal(c.state, "disconnecting", "says goodbye")
+                w.runTo(c.dueMs)
+                equal(c.state, "parked", "then")
                 equal(w.isOpen, false, "the socket is free")
-                equal(c.dueMs(), -1, "no time of its own")
+                equal(c.dueMs, -1, "no time of its own")
                 c.unpark(false, w.nowMs)
                 equal(w.lastLine.delayMs, 1000, "a first wait")
                 w.runToDial()
                 w.give(error())
                 c.park(w.nowMs)
-                equal(c.state.name, "parked", "from a hold-off, at once")
+                equal(c.state, "parked", "from a hold-off, at once")
                 c.unpark(true, w.nowMs)
                 equal(w.lastLine.delayMs, 100, "the socket's own pause")
             },
@@ -1003,17 +1008,17 @@ export function cases(): Case[] {
                         c.park(w.nowMs)
                         w.nowMs += 2000
                         c.unpark(urgent, w.nowMs)
-                        equal(c.dueMs(), dueMs, `due after loan ${i}`)
+                        equal(c.dueMs, dueMs, `due after loan ${i}`)
                     }
                     w.runToDial()
                     equal(w.nowMs, dueMs, "dials")
                     c.park(w.nowMs)
                     c.unpark(urgent, w.nowMs + 2000)
-                    equal(c.dueMs(), dueMs + 1024000, "an attempt cut off")
+                    equal(c.dueMs, dueMs + 1024000, "an attempt cut off")
                     c.park(w.nowMs)
                     const laterMs = w.nowMs + 3600000
                     c.unpark(urgent, laterMs)
-                    equal(c.dueMs(), laterMs + 100, "over meanwhile")
+                    equal(c.dueMs, laterMs + 100, "over meanwhile")
                 }
             },
         },
@@ -1029,12 +1034,12 @@ export function cases(): Case[] {
                 const dueMs = w.nowMs + 300000
                 c.park(w.nowMs)
                 c.unpark(true, w.nowMs + 2000)
-                equal(c.dueMs(), dueMs, "in its wait")
+                equal(c.dueMs, dueMs, "in its wait")
                 equal(w.lastLine.lane, "slow", "lane")
                 w.runToDial()
                 c.park(w.nowMs)
                 c.unpark(true, w.nowMs + 2000)
-                equal(c.dueMs(), dueMs + 600000, "in its attempt")
+                equal(c.dueMs, dueMs + 600000, "in its attempt")
             },
         },
         {
@@ -1043,17 +1048,17 @@ export function cases(): Case[] {
                 const w = connectedWorld()
                 const c = w.connection
                 c.park(w.nowMs)
-                w.runTo(c.dueMs())
+                w.runTo(c.dueMs)
                 const dials = w.dials.length
                 w.give({ on: "retryNow" })
                 w.give({ on: "linkDown" })
-                equal(c.state.name, "noLink", "without a network")
+                equal(c.state, "noLink", "without a network")
                 w.give({ on: "linkUp" })
-                equal(c.state.name, "parked", "with one")
+                equal(c.state, "parked", "with one")
                 w.give({ on: "stop" })
-                equal(c.state.name, "halted", "stopped")
+                equal(c.state, "halted", "stopped")
                 w.give({ on: "start" })
-                equal(c.state.name, "parked", "started")
+                equal(c.state, "parked", "started")
                 w.runTo(w.nowMs + 600000)
                 equal(w.dials.length, dials, "dials")
                 c.unpark(false, w.nowMs)
@@ -1068,10 +1073,10 @@ export function cases(): Case[] {
                 const c = w.connection
                 c.park(w.nowMs)
                 w.give({ on: "stop" })
-                w.runTo(c.dueMs())
-                equal(c.state.name, "halted", "stopped")
+                w.runTo(c.dueMs)
+                equal(c.state, "halted", "stopped")
                 c.unpark(true, w.nowMs)
-                equal(c.state.name, "halted", "still")
+                equal(c.state, "halted", "still")
             },
         },
     ]

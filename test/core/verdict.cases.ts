@@ -1,19 +1,20 @@
 // What each failure means: a row for every return code, reason code, status and socket fault that a specification
 // or a runtime names.
+import { wordsOf } from "../../src/core/reason"
+import { explainSocket } from "../../src/core/socket-text"
 import {
     connackVerdict311,
     httpVerdict,
     Phase,
     reasonVerdict5,
     SocketFault,
-    socketVerdict,
     Verdict,
 } from "../../src/core/verdict"
 import { Case, equal } from "../cases"
 
 /** A verdict as text: lane evidence: reason. */
 function said(v: Verdict): string {
-    return `${v.lane} ${v.evidence}: ${v.reason}`
+    return `${v.lane} ${v.evidence}: ${wordsOf(v.reason)}`
 }
 
 function socket(
@@ -25,7 +26,7 @@ function socket(
 ): Case {
     return {
         name: `${tls ? "TLS" : "TCP"} ${phase} ${what} "${text}" is ${expected}`,
-        run: () => equal(said(socketVerdict(phase, what, tls, text)), expected),
+        run: () => equal(said(explainSocket(phase, what, tls, text)), expected),
     }
 }
 

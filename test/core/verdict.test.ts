@@ -2,6 +2,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
+import { wordsOf } from "../../src/core/reason"
+import { explainSocket } from "../../src/core/socket-text"
 import {
     connackVerdict311,
     httpVerdict,
@@ -15,7 +17,7 @@ import { cases } from "./verdict.cases"
 runCases(cases())
 
 function assertSound(v: Verdict, what: string) {
-    assert.match(v.reason, /^[\x20-\x7e]{1,40}$/, what)
+    assert.match(wordsOf(v.reason), /^[\x20-\x7e]{1,40}$/, what)
     const overload = ["stalled", "busy", "reset"].includes(v.evidence)
     assert.equal(v.lane === "overload", overload, `${what}: lane and evidence`)
     assert.ok(["retry", "overload", "slow", "stop"].includes(v.lane), what)
@@ -67,7 +69,8 @@ test("every socket fault has a verdict whatever its text, and none is stop", () 
             fc.boolean(),
             fc.oneof(fc.string(), fc.string({ unit: "binary" })),
             (phase, what, tls, text) => {
-                const v = socketVerdict(phase, what, tls, text)
+                assertSound(socketVerdict(phase, what, tls), "the bare fact")
+                const v = explainSocket(phase, what, tls, text)
                 assertSound(v, `${phase} ${what}`)
                 assert.notEqual(v.lane, "stop")
                 if (phase !== "dial") assert.notEqual(v.lane, "slow")

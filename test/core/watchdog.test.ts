@@ -4,6 +4,7 @@ import { test } from "node:test"
 import fc from "fast-check"
 import { Backoff, defaultPolicy } from "../../src/core/backoff"
 import { Sfc32 } from "../../src/core/random"
+import { explainSocket } from "../../src/core/socket-text"
 import {
     connackVerdict311,
     socketVerdict,
@@ -34,7 +35,7 @@ interface Trouble {
     verdict: Verdict
 }
 
-const failed = (text: string) => socketVerdict("dial", "error", false, text)
+const failed = (text: string) => explainSocket("dial", "error", false, text)
 const troubles: Trouble[] = [
     {
         name: "broker down, refused",
@@ -47,7 +48,7 @@ const troubles: Trouble[] = [
         name: "broker down, silent",
         failMs: 30 * S,
         answerMs: 75 * S,
-        verdict: socketVerdict("dial", "timeout", false, ""),
+        verdict: socketVerdict("dial", "timeout", false),
     },
     {
         name: "DNS fails, slowly",
@@ -65,18 +66,13 @@ const troubles: Trouble[] = [
         name: "TCP, and never a CONNACK",
         failMs: 10 * S,
         answerMs: 50,
-        verdict: socketVerdict("connack", "timeout", false, ""),
+        verdict: socketVerdict("connack", "timeout", false),
     },
     {
         name: "no network",
         failMs: 0,
         answerMs: -1,
-        verdict: socketVerdict(
-            "dial",
-            "native",
-            false,
-            "network not available",
-        ),
+        verdict: socketVerdict("dial", "native", false),
     },
 ]
 

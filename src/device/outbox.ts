@@ -1,0 +1,76 @@
+// QoS 0 messages that wait for a connection: mqtt/outbox.ts has the rules; here they meet the client.
+import { Outbox, type Entry, type Overflow } from "../mqtt/outbox"
+import { OUTBOX_FULL, type Client, type Outbox0, type Outcome } from "./client"
+
+/** So many in a row, and the next waits a little: the VM ends a program that never waits. */
+const PER_TURN = 8
+
+/**
+ * The part of a client that keeps QoS 0 messages until there is a connection.
+ * @param maxEntries most messages that wait, at least 1; default 16
+ * @param maxBytes most bytes of all of them; default 4,096
+ * @param overflow what goes when one does not fit; default the oldest
+ */
+export function outbox(
+    maxEntries: number = 16,
+    maxBytes: number = 4096,
+    overflow?: Overflow,
+): Outbox0 {
+    return new Waiting(new Outbox<Entry>(maxEntries, maxBytes, overflow))
+}
+
+/** @devsWhenUsed */
+class Waiting implements Outbox0 {
+    private client: Client
+
+    constructor(private readonly outbox: Outbox<Entry>) {}
+
+    attach(client: Client) {
+        this.client = client
+    }
+
+    keep(packet: Buffer, properties: Buffer, nowMs: number): Outcome {
+        const entry: Entry = { packet, properties, sinceMs: nowMs }
+        const dropped = this.outbox.push(entry)
+        if (dropped === undefined) return "queued"
+        const count = dropped.length
+        const { client } = this
+        client.dropped("outbox", undefined, undefined, "outbox full", count)
+        return dropped[count - 1] === entry ? OUTBOX_FULL : "queued"
+    }
+
+    tick(nowMs: number) {
+        const { client, outbox } = this
+        const { session } = client
+        for (let i = 0; i < PER_TURN; ++i) {
+            if (!session.up || nowMs < client.drainMs) return
+            const entry = outbox.oldest()
+            if (entry === undefined) return
+            // Not what has come since: an application faster than that would never be up to date again.
+            client.pace(nowMs)
+            const { codec } = session
+            const late = codec.expires && codec.expires(entry, nowMs)
+            const { packet, properties } = entry
+            const fault = late ? "expired" : client.refusal(packet, properties)
+            if (fault !== undefined) {
+                outbox.shift()
+                client.dropped("outbox", undefined, packet.length, fault, 1)
+                continue
+            }
+            if (session.send(packet, nowMs, properties) !== 0) return
+            outbox.shift()
+            client.counters.published++
+        }
+    }
+
+    dueMs(): number {
+        const { session, drainMs } = this.client
+        return session.up && this.outbox.entries() > 0 ? drainMs : -1
+    }
+
+    entries(): number {
+        return this.outbox.entries()
+    }
+
+    closed() {}
+}
