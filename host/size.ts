@@ -6,7 +6,7 @@ import { accept, check, type Guarded } from "./bench/baseline"
 import { tableText, type TextTable } from "./bench/report"
 import { readFlags, toConsole } from "./flags"
 import { World } from "./lab/world"
-import { loadProgram, type DebugInfo } from "./vm/program"
+import { compileAll, loadProgram, type DebugInfo } from "./vm/program"
 
 /** What one program costs, in bytes. */
 export interface Size {
@@ -85,10 +85,20 @@ export async function sizeOf(name: Name): Promise<Size> {
     }
 }
 
-/** Measures all programs. */
-export async function allSizes(): Promise<Record<Name, Size>> {
+/**
+ * Measures all programs.
+ * @param status told what it is at
+ */
+async function allSizes(
+    status: (text: string) => void,
+): Promise<Record<Name, Size>> {
     const sizes: Partial<Record<Name, Size>> = {}
-    for (const name of NAMES) sizes[name] = await sizeOf(name)
+    const files = NAMES.map(name => PROGRAMS[name].file)
+    await compileAll(files, left => status(`programs to compile: ${left}`))
+    for (const name of NAMES) {
+        status(name)
+        sizes[name] = await sizeOf(name)
+    }
     return sizes as Record<Name, Size>
 }
 
@@ -193,6 +203,7 @@ function programTable(sizes: Record<Name, Size>): TextTable {
             "more bytecode than minimal",
             "more heap",
         ],
+        words: 2,
         rows: NAMES.map(name => {
             const { bytes, heap } = sizes[name]
             return [
@@ -269,7 +280,11 @@ async function main(): Promise<number> {
     const given = readFlags(command, process.argv.slice(2), toConsole)
     if (typeof given === "number") return given
     try {
-        const sizes = await allSizes()
+        const isTerminal = process.stderr.isTTY
+        const status = (text: string) =>
+            isTerminal && writeSync(2, `\r\x1b[K${text}`)
+        const sizes = await allSizes(status)
+        status("")
         const text = given.json ? JSON.stringify(sizes) : sizeTables(sizes)
         writeSync(1, text + "\n")
         const guards = guardsOf(sizes)

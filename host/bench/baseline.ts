@@ -15,6 +15,8 @@ export const SLACK = {
     bytes: 0.01,
     /** Times another's cost. */
     ratio: 0.25,
+    /** When a fleet is back, in N/C: its own draws decide. */
+    spread: 0.05,
 }
 
 /** A number that must not grow. */
@@ -83,9 +85,9 @@ function percent(value: number, before: number): string {
     return `${part > 0 ? "+" : ""}${part.toFixed(1)} %`
 }
 
-/** A limit, so that printing it does not suggest more than it allows. */
+/** A limit in as many digits as one reads, never more than it is. */
 function rounded(most: number): number {
-    return Math.floor(most * 1000 + 1e-6) / 1000
+    return most < 100 ? Math.floor(most * 1000 + 1e-6) / 1000 : Math.floor(most)
 }
 
 interface File {

@@ -77,7 +77,8 @@ export async function delaysOnDevice(
                 const { us, grown } = (seen[name] ??= new Seen())
                 const { count, held } = before
                 if (count === TIMED) us.push((user + system) / TIMED)
-                else grown[count].push(less(heldBy(device), held))
+                else if (pass === 0)
+                    grown[count].push(less(heldBy(device), held))
                 return
             }
             if (name === "nothing" && last !== name) pass++

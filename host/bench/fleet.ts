@@ -45,15 +45,14 @@ const PLANNED = "Herdless, npm run fleet -- plan"
 
 function contenders(outage: Outage): Contender[] {
     const { devices, rate, seed } = outage
-    const plan = planFor({
-        devices,
-        rate,
-        patienceMs: 10_000,
-        margin: 1.25,
-        seed,
-    })
+    const planned = (margin: number) => () =>
+        firmware(
+            planFor({ devices, rate, patienceMs: 10_000, margin, seed }).env,
+        )
     return [
-        { name: PLANNED, make: () => firmware(plan.env) },
+        { name: PLANNED, make: planned(1.25) },
+        // What it says to somebody who has measured C; the proxy keeps it exactly.
+        { name: `${PLANNED} --margin 1.05`, make: planned(1.05) },
         { name: "Herdless, no settings (adaptive)", make: () => firmware({}) },
         { name: "MQTT.js", make: mqttJs },
         {
@@ -138,7 +137,7 @@ async function run(bench: Bench): Promise<Report> {
     if (planned && !bench.short && !bench.stopped())
         guards["plan: p99 / (N/C)"] = {
             value: planned.p99 / (outage.devices / outage.rate),
-            kind: "ratio",
+            kind: "spread",
         }
     return {
         tables: [tableOf(outage, rows, missing)],
@@ -155,6 +154,7 @@ export const fleetPart: Part = {
     name: "fleet",
     summary:
         "one outage at a real mosquitto, beside MQTT.js, paho-mqtt and the stock client",
-    seconds: short => 5 * mostS(short ? SHORT : OUTAGE),
+    // Most are back before the last look.
+    seconds: short => (short ? 120 : 1450),
     run,
 }

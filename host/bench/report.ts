@@ -6,6 +6,8 @@ export interface TextTable {
     title: string
     head: string[]
     rows: string[][]
+    /** So many columns, from the first, are words; default 1. The others are numbers. */
+    words?: number
     /** Sentences below it. */
     notes: string[]
 }
@@ -65,16 +67,21 @@ export function number(value: number, decimals?: number): string {
 }
 
 /** The table as text, its columns aligned. */
-export function tableText({ title, head, rows, notes }: TextTable): string {
+export function tableText(table: TextTable): string {
+    const { title, head, rows, notes, words = 1 } = table
     const widths = head.map((cell, c) =>
         Math.max(3, cell.length, ...rows.map(row => row[c].length)),
     )
     const line = (cells: string[]) =>
         "| " +
-        cells.map((cell, c) => pad(cell, widths[c], c)).join(" | ") +
+        cells
+            .map((cell, c) =>
+                c < words ? cell.padEnd(widths[c]) : cell.padStart(widths[c]),
+            )
+            .join(" | ") +
         " |"
     const rule = widths.map((w, c) =>
-        c === 0 ? "-".repeat(w) : "-".repeat(w - 1) + ":",
+        c < words ? "-".repeat(w) : "-".repeat(w - 1) + ":",
     )
     return [
         title,
@@ -85,6 +92,3 @@ export function tableText({ title, head, rows, notes }: TextTable): string {
         ...(notes.length ? ["", ...notes] : []),
     ].join("\n")
 }
-
-const pad = (cell: string, width: number, column: number) =>
-    column === 0 ? cell.padEnd(width) : cell.padStart(width)
