@@ -96,9 +96,9 @@ export async function delaysOnDevice(
     device.powerOff()
     const { nothing, ...strategies } = seen
     const idleUs = nothing ? median(nothing.us) : NaN
-    return Object.fromEntries(
-        Object.entries(strategies).map(([name, s]) => [name, s.cost(idleUs)]),
-    )
+    // Ctrl-C may have come before the last.
+    const whole = Object.entries(strategies).filter(([, s]) => s.us.length)
+    return Object.fromEntries(whole.map(([name, s]) => [name, s.cost(idleUs)]))
 }
 
 function heldBy({ memory }: DeviceVm): Held {

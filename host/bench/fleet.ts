@@ -69,7 +69,7 @@ interface Row extends Outcome {
     name: string
 }
 
-function tableOf(outage: Outage, rows: Row[], missing: string[]): TextTable {
+function tableOf(outage: Outage, rows: Row[], notes: string[]): TextTable {
     const { devices, rate, outageS, backlog, limitS } = outage
     const limit = devices / rate
     return {
@@ -95,7 +95,7 @@ function tableOf(outage: Outage, rows: Row[], missing: string[]): TextTable {
         notes: [
             `N/C = ${limit} s: nobody can be faster. ${backlog} connections wait, one more gets no answer; watched for ${limitS} s, ` +
                 "attempts from the broker's return. Wasted: completed for a client that had given up.",
-            ...missing,
+            ...notes,
         ],
     }
 }
@@ -103,7 +103,7 @@ function tableOf(outage: Outage, rows: Row[], missing: string[]): TextTable {
 async function run(bench: Bench): Promise<Report> {
     const outage = bench.short ? SHORT : OUTAGE
     const rows: Row[] = []
-    const missing: string[] = []
+    const notes: string[] = []
     const failures: string[] = []
     if (!PROGRAM)
         throw new Error(
@@ -115,7 +115,7 @@ async function run(bench: Bench): Promise<Report> {
         const herd = make()
         if (!herd) {
             bench.warn(`${name} is left out: ${why}`)
-            missing.push(`${name} was left out: ${why}.`)
+            notes.push(`${name} was left out: ${why}.`)
             continue
         }
         const startMs = performance.now()
@@ -132,6 +132,7 @@ async function run(bench: Bench): Promise<Report> {
             failures.push(`${name}: ${(e as Error).message}`)
         }
     }
+    if (bench.stopped()) notes.push("Interrupted: the last row is unfinished.")
     const planned = rows.find(row => row.name === PLANNED)
     const guards: Record<string, Guarded> = {}
     if (planned && !bench.short && !bench.stopped())
@@ -140,7 +141,7 @@ async function run(bench: Bench): Promise<Report> {
             kind: "spread",
         }
     return {
-        tables: [tableOf(outage, rows, missing)],
+        tables: [tableOf(outage, rows, notes)],
         json: { outage, limitSeconds: outage.devices / outage.rate, rows },
         guards,
         failures,

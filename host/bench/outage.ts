@@ -142,9 +142,10 @@ async function play(
             const beforeMs = clock.nowMs()
             await sleep(Math.min(LOOK_MS, endMs - beforeMs))
             lateMs = Math.max(lateMs, clock.nowMs() - beforeMs - LOOK_MS)
-            if (herd.gone) throw new Error(herd.gone)
+            // First of all: Ctrl-C on a terminal ends the clients, too.
             if (!(await look(`${upMs.size} of ${devices} connected`)))
                 return false
+            if (herd.gone) throw new Error(herd.gone)
         }
         return true
     }
