@@ -29,7 +29,7 @@ export type PolicyMaker = (devices: number, random: Random) => FleetPolicy
 const LONG_MS = 0x7fffffff
 
 /**
- * Our own: one Backoff for each device.
+ * Our own: the device's Backoff, which takes on one device's state after the other.
  * @param randomOf a device's own random source, when it is not the fleet's
  */
 export function ours(
@@ -38,25 +38,101 @@ export function ours(
     randomOf?: (device: number) => Random,
 ): PolicyMaker {
     return (devices, random) => {
-        const backoffs = Array.from(
-            { length: devices },
-            (_, device) => new Backoff(policy, randomOf?.(device) ?? random),
-        )
+        const fleet = new Backoffs(policy, devices, random, randomOf)
         return {
             name,
-            started: device => backoffs[device].begin(),
+            started: device => fleet.done(device, fleet.of(device).begin()),
             lost(device) {
-                backoffs[device].accepted(0)
-                return backoffs[device].ended(LONG_MS, VERDICTS.reset)
+                const backoff = fleet.of(device)
+                backoff.accepted(0)
+                const waitMs = backoff.ended(LONG_MS, VERDICTS.reset)
+                return fleet.done(device, waitMs)
             },
-            failed: (device, evidence, attemptMs) =>
-                backoffs[device].failed(VERDICTS[evidence], attemptMs),
-            accepted: (device, nowMs) => backoffs[device].accepted(nowMs),
-            cut: (device, nowMs) =>
-                backoffs[device].ended(nowMs, VERDICTS.reset),
+            failed(device, evidence, attemptMs) {
+                const backoff = fleet.of(device)
+                const waitMs = backoff.failed(VERDICTS[evidence], attemptMs)
+                return fleet.done(device, waitMs)
+            },
+            accepted(device, nowMs) {
+                fleet.of(device).accepted(Math.floor(nowMs))
+                fleet.done(device, 0)
+            },
+            cut(device, nowMs) {
+                const backoff = fleet.of(device)
+                return fleet.done(device, backoff.ended(nowMs, VERDICTS.reset))
+            },
             dialMs: () => policy.dialMs,
-            connackMs: device => backoffs[device].connackWaitMs,
+            connackMs: device => fleet.of(device).connackWaitMs,
         }
+    }
+}
+
+/** Integers of a device's state. */
+const ROW = 8
+
+/** One Backoff and the states of a fleet, a row of integers each: a million objects would be several cache misses an event. */
+class Backoffs {
+    private readonly rows: Int32Array
+    private readonly one: Backoff
+    private readonly randoms: Random[] | undefined
+
+    constructor(
+        policy: Policy,
+        devices: number,
+        random: Random,
+        randomOf?: (device: number) => Random,
+    ) {
+        this.rows = new Int32Array(devices * ROW)
+        // What it draws when it is made is no device's.
+        this.one = new Backoff(policy, { next: () => 0 })
+        this.one["random"] = random
+        if (randomOf)
+            this.randoms = Array.from({ length: devices }, (_, i) =>
+                randomOf(i),
+            )
+        for (let device = 0; device < devices; ++device) {
+            const own = this.randoms ? this.randoms[device] : random
+            this.keep(device, new Backoff(policy, own))
+        }
+    }
+
+    /** The Backoff, in the device's state; `done` ends that. */
+    of(device: number): Backoff {
+        const { rows, one } = this
+        const at = device * ROW
+        const flags = rows[at]
+        one.proven = (flags & 1) !== 0
+        one["fast"] = (flags & 2) !== 0
+        one["silences"] = flags >> 2
+        one.attempts = rows[at + 1]
+        one.ceilingMs = rows[at + 2]
+        one.connackWaitMs = rows[at + 3]
+        one.slowMs = rows[at + 4]
+        one["lastMs"] = rows[at + 5]
+        one["acceptedMs"] = rows[at + 6]
+        if (this.randoms) one["random"] = this.randoms[device]
+        return one
+    }
+
+    /** Keeps the device's state; hands the wait on. */
+    done(device: number, waitMs: number): number {
+        this.keep(device, this.one)
+        return waitMs
+    }
+
+    private keep(device: number, backoff: Backoff) {
+        const { rows } = this
+        const at = device * ROW
+        rows[at] =
+            (backoff.proven ? 1 : 0) |
+            (backoff["fast"] ? 2 : 0) |
+            (backoff["silences"] << 2)
+        rows[at + 1] = backoff.attempts
+        rows[at + 2] = backoff.ceilingMs
+        rows[at + 3] = backoff.connackWaitMs
+        rows[at + 4] = backoff.slowMs
+        rows[at + 5] = backoff["lastMs"]
+        rows[at + 6] = backoff["acceptedMs"]
     }
 }
 

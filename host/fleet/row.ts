@@ -2,10 +2,12 @@
 // aws-samples/aws-arch-backoff-simulator 66cb169): no broker at all, but one row of a database with a
 // version. Each client reads the version and writes it back plus one; who comes second has to read again.
 //
-// READ, its reply, WRITE and its reply each take |Normal(10, 2)| ms. Only the arrival of a READ and of a
-// WRITE change anything, so only they are events: two messages in a row are one draw of Normal(20, sqrt 8).
+// READ, its reply, WRITE and its reply each take |Normal(10, 2)| ms. Only the arrival of a WRITE changes
+// anything, so only that is an event: two messages in a row are one draw of Normal(20, sqrt 8), and a WRITE
+// finds the version that its READ found if none has succeeded between the two.
 // No event is further away than the cap and some messages, so a ring of short, sorted lists holds them all.
 import { Sfc32 } from "../../src/core/random"
+import { countSecond } from "./sim"
 
 export const ROW_STRATEGIES = [
     "none",
@@ -34,33 +36,24 @@ export interface RowRun {
     peakPerSecond: number
 }
 
-/** Draws, quickly: uniform ones and normal ones from a table of quantiles. */
-class Draws {
-    private readonly random: Sfc32
-
-    constructor(seed: number) {
-        this.random = new Sfc32(seed, seed >>> 8, 7, 1)
-    }
-
-    /** From [0, 1). */
-    uniform() {
-        return (this.random.next() >>> 0) / 2 ** 32
-    }
-
-    /** `messages` one-way messages in a row, ms. */
-    net(messages: number, deviationMs: number) {
-        const z = QUANTILES[this.random.next() >>> (32 - QUANTILE_BITS)]
-        return Math.abs(messages * MEAN_MS + deviationMs * z)
-    }
-}
-
+/** Equally likely values of a message's time are looked up: so many of them, a power of two. */
 const QUANTILE_BITS = 14
 const QUANTILES = quantiles(1 << QUANTILE_BITS)
+
+/** Times of a message, and of two in a row, ms. */
+const ONE_MS = QUANTILES.map(z => Math.abs(MEAN_MS + DEVIATION_MS * z))
+const TWO_MS = QUANTILES.map(z =>
+    Math.abs(2 * MEAN_MS + DEVIATION_MS * Math.SQRT2 * z),
+)
+
+/** Of ONE_MS or TWO_MS. */
+function anyOf(random: Sfc32): number {
+    return random.next() >>> (32 - QUANTILE_BITS)
+}
+
 /** Powers of two; the span is longer than the cap and any two messages. */
 const SPAN_MS = 2048 * 2
 const SLOTS_PER_MS = 16
-
-const TWO_DEVIATION_MS = DEVIATION_MS * Math.SQRT2
 
 /** The standard normal distribution as equally likely values: the middle of each slice. */
 function quantiles(count: number): Float64Array {
@@ -85,76 +78,82 @@ function quantiles(count: number): Float64Array {
 /** So many clients; may be run again and again. */
 export class RowSim {
     private readonly ring: Ring
-    /** The version that a client has read and is about to write; -1 while its READ is on the way. */
-    private readonly read: Int32Array
+    /** When a client's READ arrives, or arrived. */
+    private readonly readMs: Float64Array
     private readonly attempts: Int32Array
     private readonly sleepMs: Float64Array
 
     constructor(private readonly clients: number) {
         this.ring = new Ring(clients)
-        this.read = new Int32Array(clients)
+        this.readMs = new Float64Array(clients)
         this.attempts = new Int32Array(clients)
         this.sleepMs = new Float64Array(clients)
     }
 
     /** Once, from time 0 until the last client is done. */
     run(strategy: RowStrategy, seed: number): RowRun {
-        const { clients, ring, read, attempts, sleepMs } = this
-        const draws = new Draws(seed)
+        const { clients, ring, readMs, attempts, sleepMs } = this
+        const { timeMs } = ring
+        const random = new Sfc32(seed, seed >>> 8, 7, 1)
         const doneMs = new Float64Array(clients)
         const perSecond: number[] = []
-        let version = 0
+        let done = 0
+        let changedMs = 0
         let calls = 0
-        read.fill(-1)
         attempts.fill(0)
         sleepMs.fill(BASE_MS)
         ring.restart()
-        for (let i = 0; i < clients; ++i)
-            ring.add(i, draws.net(1, DEVIATION_MS))
-        while (version < clients) {
+        for (let i = 0; i < clients; ++i) {
+            readMs[i] = ONE_MS[anyOf(random)]
+            timeMs[i] = readMs[i] + TWO_MS[anyOf(random)]
+            ring.add(i)
+        }
+        while (done < clients) {
             const i = ring.take()
-            const nowMs = ring.timeMs[i]
-            if (read[i] < 0) {
-                read[i] = version
-                ring.add(i, nowMs + draws.net(2, TWO_DEVIATION_MS))
-                continue
-            }
+            const nowMs = timeMs[i]
             calls++
-            const second = Math.floor(nowMs / 1000)
-            while (perSecond.length <= second) perSecond.push(0)
-            perSecond[second]++
-            if (read[i] === version) {
-                doneMs[version++] = nowMs + draws.net(1, DEVIATION_MS)
+            countSecond(perSecond, nowMs)
+            if (readMs[i] >= changedMs) {
+                changedMs = nowMs
+                doneMs[done++] = nowMs + ONE_MS[anyOf(random)]
                 continue
             }
-            read[i] = -1
-            attempts[i]++
-            const waitMs = backoffMs(strategy, attempts[i], i, sleepMs, draws)
-            ring.add(i, nowMs + draws.net(2, TWO_DEVIATION_MS) + waitMs)
+            drawSleep(strategy, ++attempts[i], sleepMs, i, random)
+            readMs[i] = nowMs + TWO_MS[anyOf(random)] + sleepMs[i]
+            timeMs[i] = readMs[i] + TWO_MS[anyOf(random)]
+            ring.add(i)
         }
         const peakPerSecond = perSecond.reduce((a, b) => Math.max(a, b), 0)
         return { calls, doneMs: doneMs.sort(), peakPerSecond }
     }
 }
 
-function backoffMs(
+/** From [0, 1). */
+function uniform(random: Sfc32): number {
+    return (random.next() >>> 0) / 2 ** 32
+}
+
+/** Leaves the client's wait after that attempt in `sleepMs`: a number handed back would be a new object each time. */
+function drawSleep(
     strategy: RowStrategy,
     attempt: number,
-    client: number,
     sleepMs: Float64Array,
-    draws: Draws,
-): number {
-    if (strategy === "none") return 0
+    client: number,
+    random: Sfc32,
+) {
+    if (strategy === "none") {
+        sleepMs[client] = 0
+        return
+    }
     if (strategy === "decorrelated") {
         const room = sleepMs[client] * 3 - BASE_MS
-        const waitMs = Math.min(CAP_MS, BASE_MS + draws.uniform() * room)
-        sleepMs[client] = waitMs
-        return waitMs
+        sleepMs[client] = Math.min(CAP_MS, BASE_MS + uniform(random) * room)
+        return
     }
     const e = attempt >= 9 ? CAP_MS : Math.min(CAP_MS, BASE_MS << attempt)
-    if (strategy === "exponential") return e
-    if (strategy === "full") return draws.uniform() * e
-    return e / 2 + (draws.uniform() * e) / 2
+    if (strategy === "exponential") sleepMs[client] = e
+    else if (strategy === "full") sleepMs[client] = uniform(random) * e
+    else sleepMs[client] = e / 2 + (uniform(random) * e) / 2
 }
 
 /** Events in the order of their times, one for each client at most, none further away than SPAN_MS. */
@@ -176,10 +175,11 @@ class Ring {
         this.word = 0
     }
 
-    add(i: number, atMs: number) {
+    /** Sets a client's event, at its `timeMs`. */
+    add(i: number) {
         const { heads, next, timeMs } = this
+        const atMs = timeMs[i]
         const slot = (atMs * SLOTS_PER_MS) & (heads.length - 1)
-        timeMs[i] = atMs
         this.used[slot >> 5] |= 1 << (slot & 31)
         const head = heads[slot]
         if (head < 0 || timeMs[head] > atMs) {

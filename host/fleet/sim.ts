@@ -50,6 +50,9 @@ const NOTICE_MS = 500
 /** From SYN to RST. */
 const REFUSED_MS = 20
 
+/** So many attempts of a device at a broker that is away are one event: few enough to stop between two. */
+const AT_ONCE = 16
+
 /** What a device's event in the calendar is. */
 const enum Stage {
     /** No event: connected, or gave up. */
@@ -145,12 +148,10 @@ export class FleetSim {
     }
 
     private attempt(device: number, nowMs: number) {
-        this.attempts++
-        countSecond(this.attemptsBySecond, nowMs - this.backMs)
-        if (nowMs < this.backMs || nowMs < this.deadUntilMs) {
-            const silent = this.scenario.silent && nowMs < this.backMs
-            if (silent) this.unanswered(device, nowMs)
-            else this.fail(device, "refused", nowMs + REFUSED_MS, REFUSED_MS)
+        if (nowMs < this.backMs) return this.away(device, nowMs)
+        this.count(nowMs)
+        if (nowMs < this.deadUntilMs) {
+            this.fail(device, "refused", nowMs + REFUSED_MS, REFUSED_MS)
             return
         }
         const answer = this.broker.arrive(nowMs)
@@ -159,6 +160,27 @@ export class FleetSim {
             this.fail(device, "busy", nowMs + REFUSED_MS, REFUSED_MS)
         else this.queued(device, nowMs, answer)
         if (this.mayDie && this.broker.dies(nowMs)) this.die(nowMs)
+    }
+
+    private count(nowMs: number) {
+        this.attempts++
+        countSecond(this.attemptsBySecond, nowMs - this.backMs)
+    }
+
+    /** An attempt before the broker is back, and those after it: they concern nobody else, and need not wait for their turn. */
+    private away(device: number, nowMs: number) {
+        const { silent } = this.scenario
+        let atMs = nowMs
+        for (let left = AT_ONCE; ; --left) {
+            this.count(atMs)
+            const tookMs = silent ? this.policy.dialMs(device) : REFUSED_MS
+            const evidence = silent ? "silent" : "refused"
+            const waitMs = this.policy.failed(device, evidence, tookMs)
+            const nextMs = Math.ceil(atMs + tookMs + waitMs)
+            if (waitMs < 0 || nextMs >= this.backMs || left === 1)
+                return this.plan(device, atMs + tookMs, waitMs)
+            atMs = nextMs
+        }
     }
 
     private unanswered(device: number, nowMs: number) {
