@@ -16,13 +16,15 @@ export function readFlags(
     args: string[],
     print: (text: string, isError: boolean) => void,
 ): OptionValues | number {
+    endWithReader()
+    const width = process.stdout.columns ?? Infinity
     command
         .helpOption("-h, --help", "show this help")
         .showHelpAfterError(`(${command.name()} --help lists the flags)`)
         .exitOverride()
         .configureOutput({
-            writeOut: text => print(text, false),
-            writeErr: text => print(text, true),
+            writeOut: text => print(fold(text, width), false),
+            writeErr: text => print(fold(text, width), true),
         })
     try {
         command.parse(args, { from: "user" })
@@ -32,6 +34,42 @@ export function readFlags(
         return exitCode === 0 ? 0 : 2
     }
     return command.opts()
+}
+
+/** Breaks what is wider than a terminal between words; what is behind a line's end is indented as its beginning. */
+export function fold(text: string, width: number): string {
+    return text
+        .split("\n")
+        .map(line => {
+            const [indent] = /^ */.exec(line)!
+            let rest = line
+            let folded = ""
+            while (rest.length > width) {
+                const at = rest.lastIndexOf(" ", width)
+                if (at <= indent.length) break
+                folded += rest.slice(0, at) + "\n"
+                rest = indent + rest.slice(at + 1)
+            }
+            return folded + rest
+        })
+        .join("\n")
+}
+
+let endsWithReader = false
+let isGone = false
+
+/** Whoever reads a tool's output may stop, as `| head -1` does: then it ends as by Ctrl-C, without a stack trace. */
+function endWithReader() {
+    if (endsWithReader) return
+    endsWithReader = true
+    for (const stream of [process.stdout, process.stderr])
+        stream.on("error", (e: NodeJS.ErrnoException) => {
+            if (e.code !== "EPIPE") throw e
+            if (isGone) return
+            isGone = true
+            if (!process.listenerCount("SIGINT")) process.exit(0)
+            process.kill(process.pid, "SIGINT")
+        })
 }
 
 /** Where a tool's help and complaints go when it is no test that asks. */

@@ -301,8 +301,6 @@ else {
     const monitor = new Monitor(options)
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
         process.on(signal, () => void monitor.end(0))
-    // Whoever read our output is gone.
-    stdout.on("error", () => void monitor.end(1))
     monitor.run().catch((e: unknown) => {
         const { message } = e as Error
         void monitor.end(

@@ -80,8 +80,6 @@ async function run(options: Options) {
     process.on("SIGINT", () => endBySignal(2))
     process.on("SIGTERM", () => endBySignal(15))
     process.on("SIGHUP", () => endBySignal(1))
-    // Whoever read our output is gone.
-    stdout.on("error", () => void end(1))
 
     const begunMs = clock.nowMs()
     screen.begin("building the firmware ... ")

@@ -1,4 +1,7 @@
 // Which boards there are: those of the installed `devs` and the project's own in boards/.
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { PROJECT } from "../vm/program"
 import { runDevs } from "./devs"
 import { Trouble } from "./trouble"
 
@@ -51,7 +54,16 @@ export async function findBoard(
     if (!all.length) throw new Trouble(`devs lists no boards:\n${output}`)
     const board = all.find(b => b.id === id)
     if (board) return { board, all }
+    if (id !== undefined && existsSync(ourFile(id)))
+        throw new Trouble(
+            `no board ${id} in ${cwd}. Herdless has its file; run there:\n` +
+                `  mkdir -p boards && cp ${ourFile(id)} boards/`,
+            2,
+        )
     const what =
         id === undefined ? "Which board? Say --board ID" : `no board ${id}`
     throw new Trouble(`${what}. Allowed:\n${listed(all)}`, 2)
 }
+
+/** Where a board that this project has is described. */
+const ourFile = (id: string) => join(PROJECT, "boards", `${id}.board.json`)

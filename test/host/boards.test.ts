@@ -3,6 +3,7 @@ import assert from "node:assert/strict"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { after, describe, test } from "node:test"
+import { findBoard } from "../../host/flash/boards"
 import { runDevsSync } from "../../host/flash/devs"
 import { runtimeImage } from "../../host/flash/runtime"
 import { loadProgram, PROJECT } from "../../host/vm/program"
@@ -82,6 +83,13 @@ describe("the boards", () => {
         for (const id of ids)
             assert.ok(source.includes(`"@dsboard/${id}"`), `${id} is missing`)
         assert.ok(loadProgram("test/bytecode/boards.ts").bytecode.length > 0)
+    })
+
+    test("one of them, for a project that does not have its file: where it is", async () => {
+        await assert.rejects(findBoard("lolin_c3_mini", bench.project), {
+            message:
+                /^no board lolin_c3_mini in \S+project\. Herdless has its file; run there:\n {2}mkdir -p boards && cp \S+\/boards\/lolin_c3_mini\.board\.json boards\/$/,
+        })
     })
 
     test("light, button and log pin are in the image the board gets", async () => {
