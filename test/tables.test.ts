@@ -21,8 +21,10 @@ import { cases as record } from "./core/record.cases"
 import { cases as restart } from "./core/restart.cases"
 import { cases as verdict } from "./core/verdict.cases"
 import { cases as watchdog } from "./core/watchdog.cases"
+import { cases as writeBudget } from "./core/write-budget.cases"
 import { cases as bytes } from "./mqtt/bytes.cases"
 import { cases as encode } from "./mqtt/encode.cases"
+import { cases as flashOutbox } from "./mqtt/flash-outbox.cases"
 import { cases as inFlight } from "./mqtt/in-flight.cases"
 import { cases as outbox } from "./mqtt/outbox.cases"
 import { cases as parser } from "./mqtt/parser.cases"
@@ -49,7 +51,14 @@ const PROGRAMS = {
     ],
     "test/bytecode/mqtt-tables.ts": [bytes, encode, parser, topic],
     "test/bytecode/mqtt5-tables.ts": [codec5, parser5, rules5, session5],
-    "test/bytecode/restart-tables.ts": [fleetPolicy, record, restart, watchdog],
+    "test/bytecode/restart-tables.ts": [
+        fleetPolicy,
+        record,
+        restart,
+        watchdog,
+        writeBudget,
+        flashOutbox,
+    ],
 }
 
 interface Result {

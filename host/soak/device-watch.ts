@@ -49,6 +49,8 @@ export class DeviceWatch {
         private readonly report: Report,
         /** Waits that any program of this soak has started with. */
         private readonly drawn = new Set<string>(),
+        /** Payloads of the messages that its flash holds. */
+        kept: () => string[] = () => [],
     ) {
         const { promises, filters } = part
         this.policy = new PolicyWatch(promises, report)
@@ -57,7 +59,7 @@ export class DeviceWatch {
             promises.pingMs,
             this.policy,
             report,
-            (this.outbound = new OutboundWatch(report)),
+            (this.outbound = new OutboundWatch(report, kept)),
         )
         this.delivery = new DeliveryWatch(filters, report)
         this.upkeep = new UpkeepWatch(report, part.isApp)
@@ -133,6 +135,7 @@ export class DeviceWatch {
     /** Its clock was moved on. */
     leapt(byMs: number) {
         this.aheadMs += byMs
+        this.upkeep.leapt(byMs)
         this.policy.clockLeapt()
     }
 

@@ -21,6 +21,8 @@ export const INVARIANTS = {
     delivery: "a message reaches only handlers whose filter matches, unharmed",
     twice: "no message twice at QoS 0, at QoS 1 only with DUP",
     once: "a message accepted with QoS 1 arrives while the power stays on, again only as the same message, and past a receiver's Dedup once",
+    "flash outbox":
+        "a message of QoS 1 that is in flash when the program dies arrives after the restart",
     order: "messages of QoS 1 arrive in order on each topic",
     subscriptions: "each subscription is made once on each connection",
     heap: "the heap does not grow",

@@ -5,6 +5,7 @@ import type { Broker } from "../lab/broker"
 import type { LabDevice } from "../lab/device"
 import type { Fault } from "../lab/link"
 import { ScriptedBroker, type Play } from "../lab/scripted-broker"
+import { keptIn } from "../lab/stored"
 import { World } from "../lab/world"
 import { DeviceWatch, type Finding } from "./device-watch"
 import { LeapClock } from "./leap-clock"
@@ -86,6 +87,7 @@ export class Rig {
                 part,
                 (invariant, what) => rig.found({ part }, invariant, what),
                 drawn,
+                () => keptIn(device.flash.image),
             )
             rig.actors.push({ part, device, watch, clock })
         }
@@ -194,6 +196,7 @@ export class Rig {
             acknowledged: sum(w => w.outbound.acknowledged),
             repeats: sum(w => w.outbound.repeats),
             setAside: sum(w => w.outbound.dropped),
+            restored: sum(w => w.outbound.restored),
             connects: sum(w => w.connects),
             losses: sum(w => w.losses),
             starts: sum(w => w.upkeep.starts),

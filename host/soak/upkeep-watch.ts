@@ -1,4 +1,5 @@
 // Watches what a device does to itself: deaths and resets that nobody caused, heap, fibers, flash.
+import { ALLOWED_BYTES } from "../../src/core/write-budget"
 import type { Report } from "./invariants"
 
 /** The illegal instruction by which the soak kills a program. */
@@ -20,6 +21,9 @@ const RESET_MS = 120_000
 
 /** Flash writes for each start of the program: to count it, and to clear. One more before a reboot and after a hold. */
 const WRITES_PER_START = 2
+
+/** The least that a message in flash costs, with its two writes. */
+const KEPT_BYTES = 96
 
 /** A native that is stuck is noticed and answered with a reboot within this. */
 const STUCK_MS = 3_600_000
@@ -49,11 +53,19 @@ export class UpkeepWatch {
     private looks = 0
     private windows = 0
 
-    /** @param usesQos1 the program publishes with QoS 1 */
+    /** What clocks were moved on by, all together. */
+    private leaptMs = 0
+
+    /** @param usesQos1 the program publishes with QoS 1, with a flash-backed outbox and without a restart limit */
     constructor(
         private readonly report: Report,
         private readonly usesQos1 = false,
     ) {}
+
+    /** The device's clock was moved on. */
+    leapt(byMs: number) {
+        this.leaptMs += byMs
+    }
 
     /** The soak kills the program; it dies once, or once more at its next start. */
     mayPanic() {
@@ -88,7 +100,7 @@ export class UpkeepWatch {
         if (text.startsWith("panic ")) this.panic(Number(text.slice(6)))
         else if (text === "reboot" || text.startsWith("abort "))
             this.wasReset(atMs, text)
-        else if (text === "flash") this.wrote()
+        else if (text === "flash") this.wrote(atMs)
     }
 
     private wasReset(atMs: number, text: string) {
@@ -109,9 +121,12 @@ export class UpkeepWatch {
         this.starts++
     }
 
-    private wrote() {
+    private wrote(atMs: number) {
         this.writes++
-        const budget = WRITES_PER_START * this.beginnings + this.extraWrites
+        const minutes = (atMs + this.leaptMs) / 60_000
+        const budget = this.usesQos1
+            ? Math.floor((2 * (ALLOWED_BYTES + minutes)) / KEPT_BYTES)
+            : WRITES_PER_START * this.beginnings + this.extraWrites
         // A reason is written before the line that says so.
         if (this.writes > budget + 1)
             this.report(

@@ -139,6 +139,8 @@ export interface Qos1Port extends Reliable, Store {
         payload: string | Buffer,
         options: PublishOptions,
     ): Promise<Outcome>
+    /** The device is about to reboot: writes to flash what it can, if it can. */
+    save(): Promise<void>
 }
 
 /** Counters since the program started. */
@@ -217,7 +219,7 @@ export class Client implements Port, SessionPort {
     private readonly told: Log
     private readonly checks: Checks
     private readonly outbox: Outbox0
-    private readonly qos1: Qos1Port
+    readonly qos1: Qos1Port
     private readonly stores: Store[] = []
     /** The peer ended the connection that is being closed. */
     private byPeer: boolean

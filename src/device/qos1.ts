@@ -32,6 +32,22 @@ export interface Qos1Options {
     inFlight?: number
     /** How long a PUBACK may take before the connection counts as stalled, ms, 100..2^31-1; default 30,000. */
     ackMs?: number
+    /** `await flashOutbox()`: what has waited for 10 s survives restarts and power cuts. */
+    flash?: FlashPort
+}
+
+/** A flash-backed outbox; flash-outbox.ts has the one there is. */
+export interface FlashPort {
+    /** Called once, before anything else; returns what comes back from flash, in order. */
+    attach(client: Client, queue: InFlight): Flight[]
+    /** A message has left for good. */
+    settled(flight: Flight, nowMs: number): void
+    /** Does what is due. */
+    tick(nowMs: number): void
+    /** When `tick` is wanted, or -1 for never. */
+    dueMs(nowMs: number): number
+    /** The device is about to reboot: what can still be kept is written. */
+    save(): Promise<void>
 }
 
 /** Of a PUBLISH, besides topic and payload: at most this. */
@@ -45,14 +61,17 @@ const PER_TURN = 8
  * @throws RangeError naming option, value and range
  */
 export function qos1(options: Qos1Options = {}): Qos1Port {
-    const { overflow } = options
+    const { overflow, flash } = options
     const entries = within("qos1.entries", options.entries, 1, 1000, 16)
     const bytes = within("qos1.bytes", options.bytes, 64, 65535, 4096)
     const window = within("qos1.inFlight", options.inFlight, 1, 64, 4)
     const ackMs = within("qos1.ackMs", options.ackMs, 100, 0x7fffffff, 30000)
     if (overflow && typeof overflow !== "function")
         throw new RangeError(`qos1.overflow is ${overflow}: must be a function`)
-    return new Qos1(new Outbox(entries, bytes, overflow), window, ackMs)
+    if (flash && !flash.attach)
+        throw new RangeError(`qos1.flash is ${flash}: must be flashOutbox()`)
+    const outbox = new Outbox<Flight>(entries, bytes, overflow)
+    return new Qos1(outbox, window, ackMs, flash)
 }
 
 function within(
@@ -71,8 +90,26 @@ class Qos1 extends InFlight implements Qos1Port {
     private client: Client
     private burst = 0
 
+    constructor(
+        outbox: Outbox<Flight>,
+        window: number,
+        ackMs: number,
+        private readonly flash: FlashPort | undefined,
+    ) {
+        super(outbox, window, ackMs)
+    }
+
     attach(client: Client) {
         this.client = client
+        if (!this.flash) return
+        for (const flight of this.flash.attach(client, this)) {
+            const dropped = this.outbox.push(flight)
+            if (dropped) this.drop(dropped, undefined, "outbox full")
+        }
+    }
+
+    async save() {
+        if (this.flash) await this.flash.save()
     }
 
     async publish(
@@ -95,8 +132,8 @@ class Qos1 extends InFlight implements Qos1Port {
             await ds.sleep(1)
         }
         if (this.client.isStopped()) return "refused: stopped"
-        const { properties } = options
-        return this.accept(flightOf(packet, ds.millis(), settled, properties))
+        const nowMs = ds.millis()
+        return this.accept(flightOf(packet, nowMs, settled, options.properties))
     }
 
     private accept(flight: Flight): Outcome {
@@ -115,7 +152,11 @@ class Qos1 extends InFlight implements Qos1Port {
     }
 
     /** Reports what the outbox dropped for a new message; if that went itself, `publish` says so. */
-    private drop(dropped: Flight[], flight: Flight, reason: string) {
+    private drop(
+        dropped: Flight[],
+        flight: Flight | undefined,
+        reason: string,
+    ) {
         const topic = topicOf(dropped[0].packet)
         const count = dropped.length
         this.client.dropped("outbox", topic, undefined, reason, count)
@@ -125,6 +166,7 @@ class Qos1 extends InFlight implements Qos1Port {
 
     private tell(flight: Flight, outcome: string) {
         const { settled } = flight
+        if (this.flash) this.flash.settled(flight, ds.millis())
         if (settled) this.client.handlers.add(settled, outcome, 0, undefined)
     }
 
@@ -156,6 +198,7 @@ class Qos1 extends InFlight implements Qos1Port {
     }
 
     tick(nowMs: number) {
+        if (this.flash) this.flash.tick(nowMs)
         if (!this.client.session.up) return
         const ackMs = this.ackDueMs()
         if (ackMs >= 0 && nowMs >= ackMs)
@@ -164,6 +207,13 @@ class Qos1 extends InFlight implements Qos1Port {
     }
 
     dueMs(): number {
+        const sendMs = this.sendDueMs()
+        const keepMs = this.flash ? this.flash.dueMs(ds.millis()) : -1
+        if (sendMs < 0 || keepMs < 0) return sendMs < 0 ? keepMs : sendMs
+        return sendMs < keepMs ? sendMs : keepMs
+    }
+
+    private sendDueMs(): number {
         const { session, drainMs } = this.client
         if (!session.up) return -1
         const ackMs = this.ackDueMs()

@@ -9,6 +9,9 @@ import { readText } from "../mqtt/bytes"
 /** What a read says when no answer came, or none that is text: no setting and no record can be empty. */
 export const NO_ANSWER = ""
 
+/** The same of bytes. */
+const NO_BYTES = Buffer.alloc(0)
+
 /** After power-on the service needs a second to be found; then it answers within milliseconds (measured). */
 const ANSWER_MS = 2000
 
@@ -24,19 +27,31 @@ function store(): ds.Settings {
 
 /** The text stored under `key` (at most 13 characters); undefined when there is none; NO_ANSWER. */
 export async function readRaw(key: string): Promise<string | undefined> {
-    let text = await ask(key)
-    for (let i = 1; i < TRIES && text === NO_ANSWER; ++i) text = await ask(key)
-    return text
+    return textOf(await readBytes(key))
+}
+
+/** The bytes stored under `key`; undefined when there are none; empty when no answer came. */
+export async function readBytes(key: string): Promise<Buffer | undefined> {
+    let bytes = await ask(key)
+    for (let i = 1; i < TRIES && isEmpty(bytes); ++i) bytes = await ask(key)
+    return bytes
 }
 
 /** Stores `text` (at most 200 bytes) under `key` and reads it back: whether it is there. */
 export async function writeRaw(key: string, text: string): Promise<boolean> {
+    return await writeBytes(key, Buffer.from(text))
+}
+
+/** Stores 1..200 bytes under `key` and reads them back: whether they are there. */
+export async function writeBytes(key: string, bytes: Buffer): Promise<boolean> {
     const send = async () => {
-        await store().set(key, Buffer.from(text))
+        await store().set(key, bytes)
     }
+    const hex = bytes.toString("hex")
     for (let i = 0; i < TRIES; ++i) {
         send.start()
-        if ((await ask(key)) === text) return true
+        const stored = await ask(key)
+        if (stored && stored.toString("hex") === hex) return true
     }
     return false
 }
@@ -72,18 +87,18 @@ export async function readSettings(
 }
 
 /** Asks once. The request has a fiber of its own: while the service is not found, it waits there. */
-async function ask(key: string): Promise<string | undefined> {
+async function ask(key: string): Promise<Buffer | undefined> {
     const fiber = ds.Fiber.self()
     const settings = store()
     const code = settings.spec.lookup("get").code
     let answered = false
-    let text: string | undefined = NO_ANSWER
+    let bytes: Buffer | undefined = NO_BYTES
     const stop = settings.report().subscribe(p => {
         if (answered || p.serviceCommand !== code) return
         const [name, value] = p.decode() as [string, Buffer]
         if (name !== key) return
         answered = true
-        text = textOf(value)
+        bytes = value && value.length ? value : undefined
         if (fiber.suspended) fiber.resume(undefined)
     })
     const send = async () => {
@@ -94,11 +109,16 @@ async function ask(key: string): Promise<string | undefined> {
     while (!answered && ds.millis() < untilMs)
         await ds.suspend(untilMs - ds.millis())
     stop()
-    return text
+    return bytes
 }
 
-function textOf(value: Buffer): string | undefined {
-    if (!value || !value.length) return undefined
+function isEmpty(bytes: Buffer | undefined): boolean {
+    return bytes !== undefined && bytes.length === 0
+}
+
+function textOf(value: Buffer | undefined): string | undefined {
+    if (value === undefined) return undefined
+    if (!value.length) return NO_ANSWER
     const text = readText(value, 0, value.length)
     return text === undefined ? NO_ANSWER : text
 }

@@ -4,6 +4,7 @@ import * as ds from "@devicescript/core"
 import { log } from "../../src/device/log"
 import {
     dropNewest,
+    flashOutbox,
     messageText,
     newKey,
     qos1,
@@ -20,7 +21,7 @@ const client = startMqtt({
     host: "broker",
     keepAliveSeconds: 30,
     // What was accepted stays, so that all of it has to arrive.
-    qos1: qos1({ overflow: dropNewest }),
+    qos1: qos1({ overflow: dropNewest, flash: await flashOutbox() }),
 })
 const base = "soak/" + id
 

@@ -29,6 +29,12 @@ const FEATURES = {
         "src/mqtt/in-flight.ts",
         "src/mqtt/repeats.ts",
     ],
+    "devs/flash-outbox.ts": [
+        "src/device/flash-outbox.ts",
+        "src/mqtt/flash-outbox.ts",
+        "src/mqtt/flash-slot.ts",
+        "src/core/write-budget.ts",
+    ],
     "devs/keyed-commands.ts": [
         "src/core/key.ts",
         "src/core/dedup.ts",
@@ -44,11 +50,14 @@ const FEATURES = {
 
 test("the minimal program carries no feature that it does not name; one that names it does", t => {
     const minimal = contents("devs/minimal.ts")
+    const qos1 = contents("devs/qos1.ts")
     for (const [program, files] of Object.entries(FEATURES)) {
         const { bytes, files: carried } = contents(program)
         t.diagnostic(`${program}: ${bytes - minimal.bytes} B more than minimal`)
         for (const file of files) {
             assert.ok(!minimal.files.has(file), `minimal carries ${file}`)
+            if (program === "devs/flash-outbox.ts")
+                assert.ok(!qos1.files.has(file), `QoS 1 carries ${file}`)
             assert.ok(carried.has(file), `${program} does not carry ${file}`)
         }
         assert.ok(bytes > minimal.bytes)

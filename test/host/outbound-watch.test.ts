@@ -4,13 +4,14 @@ import { test } from "node:test"
 import type { Packet } from "../../host/lab/mqtt-wire"
 import { OutboundWatch } from "../../host/soak/outbound-watch"
 
-function watched(run: (w: OutboundWatch) => void): string[] {
+function watched(run: (w: OutboundWatch, flash: string[]) => void): string[] {
     const found: string[] = []
-    run(
-        new OutboundWatch((invariant, what) =>
-            found.push(`${invariant}: ${what}`),
-        ),
+    const flash: string[] = []
+    const watch = new OutboundWatch(
+        (invariant, what) => found.push(`${invariant}: ${what}`),
+        () => flash,
     )
+    run(watch, flash)
     return found
 }
 
@@ -43,8 +44,78 @@ test("a message accepted, sent, sent again with DUP, acknowledged: nothing to re
     assert.deepEqual(found, [])
 })
 
+test("a message that was in flash at a start, sent first and acknowledged, or closed on three times and gone: nothing to report", () => {
+    const found = watched((w, flash) => {
+        w.heard("> tx 1")
+        w.sent(publish(1, "k1 1"))
+        flash.push("k1 1", "k2 2")
+        w.restarted()
+        assert.equal(w.restored, 2)
+        w.sent(publish(1, "k1 1"))
+        w.sent(publish(2, "k2 2"))
+        w.heard("> tx 1")
+        w.sent(publish(3, "k3 1"))
+        w.received(puback(1))
+        w.received(puback(3))
+        w.heard("> fx 1 acknowledged")
+        for (let id = 4; id < 6; ++id) {
+            w.dialled()
+            w.sent(publish(id, "k2 2", { dup: true }))
+        }
+        flash.length = 0
+        w.settledAll()
+        assert.equal(w.dropped, 1)
+    })
+    assert.deepEqual(found, [])
+})
+
 test("what it finds", () => {
-    const rows: [string, (w: OutboundWatch) => void][] = [
+    const rows: [string, (w: OutboundWatch, flash: string[]) => void][] = [
+        [
+            "flash outbox: in flash at a start and never acknowledged: k1",
+            (w, flash) => {
+                flash.push("k1 7")
+                w.restarted()
+                w.sent(publish(1, "k1 7"))
+                w.settledAll()
+            },
+        ],
+        [
+            "flash outbox: in flash at a start and never acknowledged: k1",
+            (w, flash) => {
+                flash.push("k1 7")
+                w.restarted()
+                // Gone without having been sent.
+                flash.length = 0
+                w.restarted()
+                w.settledAll()
+            },
+        ],
+        [
+            "order: 2 on t after a later one",
+            (w, flash) => {
+                flash.push("k1 1", "k2 2", "k3 3")
+                w.restarted()
+                w.sent(publish(1, "k3 3"))
+                w.sent(publish(2, "k2 2"))
+            },
+        ],
+        [
+            "order: 7 on t after a later one",
+            (w, flash) => {
+                flash.push("k1 7")
+                w.restarted()
+                w.sent(publish(1, "k2 1"))
+                w.sent(publish(2, "k1 7"))
+            },
+        ],
+        [
+            "once: k1 again, on another topic",
+            w => {
+                w.sent(publish(1, "k1 1"))
+                w.sent(publish(1, "k1 1", { topic: "u" }))
+            },
+        ],
         [
             "once: accepted and never acknowledged: 1",
             w => {

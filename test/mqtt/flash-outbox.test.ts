@@ -1,0 +1,119 @@
+// Runs the table of flash-outbox.cases.ts under Node; then random courses with power cuts anywhere.
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import fc from "fast-check"
+import { ALLOWED_BYTES } from "../../src/core/write-budget"
+import { runCases } from "../node-cases"
+import { cases, Device, longCases, payloadOf } from "./flash-outbox.cases"
+
+runCases(cases())
+runCases(longCases())
+
+const step = fc.oneof(
+    { weight: 3, arbitrary: fc.record({ what: fc.constant("accept") }) },
+    { weight: 4, arbitrary: fc.record({ what: fc.constant("begin") }) },
+    { weight: 4, arbitrary: fc.record({ what: fc.constant("take") }) },
+    { weight: 4, arbitrary: fc.record({ what: fc.constant("done") }) },
+    { weight: 3, arbitrary: fc.record({ what: fc.constant("send") }) },
+    {
+        weight: 4,
+        arbitrary: fc.record({ what: fc.constant("ack"), at: fc.nat(9) }),
+    },
+    {
+        weight: 4,
+        arbitrary: fc.record({
+            what: fc.constant("wait"),
+            forMs: fc.constantFrom(20, 1000, 10_000, 300_000),
+        }),
+    },
+    {
+        weight: 2,
+        arbitrary: fc.record({
+            what: fc.constant("cut"),
+            resets: fc.boolean(),
+        }),
+    },
+)
+
+test("any course, the power cut anywhere: what flash has taken arrives, in order; what is marked never comes back", () => {
+    fc.assert(
+        fc.property(fc.array(step, { maxLength: 120 }), steps => {
+            const d = new Device()
+            let accepted = 0
+            let clockMs = 0
+            /** Taken by the store, and not known to be settled: has to come back. */
+            const owed = new Set<number>()
+            const settled = new Set<number>()
+            const arrived: number[] = []
+            let taken = false
+            const begin = () => {
+                if (!d.writing) taken = false
+                return d.writing || d.begin()
+            }
+            const take = () => {
+                if (!d.writing || taken) return
+                taken = true
+                d.take()
+                const { flight } = d.writing
+                if (flight) owed.add(Number(payloadOf(flight)))
+            }
+            const done = () => {
+                if (d.writing && taken) d.done()
+            }
+            const ack = (at: number) => {
+                const { flying } = d.queue
+                if (!flying.length) return
+                const payload = payloadOf(flying[at % flying.length])
+                d.ack(payload)
+                settled.add(Number(payload))
+                owed.delete(Number(payload))
+                arrived.push(Number(payload))
+            }
+            for (const s of steps) {
+                if (s.what === "accept") {
+                    if (d.queue.entries() < 16) d.accept(`${++accepted}`)
+                } else if (s.what === "begin") begin()
+                else if (s.what === "take") take()
+                else if (s.what === "done") done()
+                else if (s.what === "send") d.send()
+                else if ("at" in s) ack(s.at)
+                else if ("forMs" in s) {
+                    d.nowMs += s.forMs
+                    clockMs += s.forMs
+                } else if ("resets" in s) {
+                    if (s.resets) d.nowMs = 1000
+                    d.start()
+                    const back = d.queue.outbox.waiting.map(f =>
+                        Number(payloadOf(f)),
+                    )
+                    for (const n of owed)
+                        assert.ok(back.includes(n), `${n} is lost`)
+                    assert.deepEqual(
+                        back,
+                        [...back].sort((a, b) => a - b),
+                        "order",
+                    )
+                    assert.equal(new Set(back).size, back.length)
+                    assert.ok(back.length <= 8)
+                }
+                const limit = ALLOWED_BYTES + clockMs / 60_000
+                assert.ok(d.writtenBytes <= limit, `${d.writtenBytes} B`)
+            }
+            // All is well: everything goes, and flash is told of it.
+            if (begin()) {
+                take()
+                done()
+            }
+            for (let i = 0; i < 40 && d.queue.entries(); ++i) {
+                d.queue.land(false, d.nowMs)
+                d.send()
+                ack(0)
+            }
+            d.run(20_000)
+            assert.equal(d.found(), "")
+            d.start()
+            assert.equal(d.queue.entries(), 0)
+        }),
+        { numRuns: 300 },
+    )
+})
