@@ -8,16 +8,17 @@ import { argumentChecks } from "./device/checks"
 import {
     Client,
     type Checks,
+    type LinkPart,
     type Log,
     type Outbox0,
     type Qos1Port,
 } from "./device/client"
-import type { LinkHandler } from "./device/link"
+import { followLink, type LinkHandler } from "./device/link"
 import { lineLog } from "./device/log"
 import { outbox } from "./device/outbox"
 import { checkConnect } from "./mqtt/checks"
 import { mqtt311, type MakeCodec } from "./mqtt/codec"
-import type { ConnectOptions, Will } from "./mqtt/encode"
+import type { Will } from "./mqtt/encode"
 import type { Overflow } from "./mqtt/outbox"
 import type { Announcement } from "./mqtt/session"
 import { checkTopicName } from "./mqtt/topic"
@@ -26,6 +27,7 @@ export {
     Client,
     type Checks,
     type Counters,
+    type LinkPart,
     type Log,
     type Outbox0,
     type Outcome,
@@ -65,7 +67,7 @@ export { newKey } from "./device/keys"
 export { RetryBudget } from "./core/retry-budget"
 export { defaultPolicy } from "./core/backoff"
 export { VERSION } from "./version"
-export { wifiLink, type LinkHandler } from "./device/link"
+export { followLink, wifiLink, type LinkHandler } from "./device/link"
 export { serveCommands } from "./device/commands"
 export {
     followFleetPolicy,
@@ -107,8 +109,6 @@ export interface ConnectionOptions {
     birth?: Announcement
     /** Published before DISCONNECT on `stop()`. */
     farewell?: Announcement
-    /** `wifiLink` to follow Wi-Fi; default: the network counts as up. */
-    link?: (changed: LinkHandler) => void
     /** The version of MQTT; default `mqtt311`. */
     codec?: MakeCodec
     /** When to try again; default `defaultPolicy()`. */
@@ -123,6 +123,8 @@ export interface MqttOptions extends ConnectionOptions {
     outboxBytes?: number
     /** What goes when one does not fit: `dropOldest` (default), `dropNewest` or `latestPerTopic`. */
     overflow?: Overflow
+    /** `wifiLink` to follow Wi-Fi; default: the network counts as up. */
+    link?: (changed: LinkHandler) => void
 }
 
 /** Options of `startClient`: parts that the program carries only when it names them. */
@@ -133,6 +135,8 @@ export interface ClientOptions extends ConnectionOptions {
     outbox?: Outbox0
     /** `argumentChecks()` to have `publish` and `subscribe` say what is wrong with what they are given. */
     checks?: Checks
+    /** `followLink(wifiLink)` to follow Wi-Fi; default: the network counts as up. */
+    link?: LinkPart
     /** `explainSocket` to tell a bad certificate or a lost network from a refused connection. */
     explain?: Explain
     /** Most bytes of a QoS 0 message with its head; default 4,096. */
@@ -151,8 +155,10 @@ export function startMqtt(options: MqttOptions): Client {
     mustBe("outboxEntries", outboxEntries, 1, 1000)
     mustBe("outboxBytes", outboxBytes, 64, 65535)
     checkFunction("overflow", options.overflow)
+    checkFunction("link", options.link)
     return startClient({
         ...options,
+        link: options.link && followLink(options.link),
         log: lineLog(),
         outbox: outbox(outboxEntries, outboxBytes, options.overflow),
         checks: argumentChecks(),
@@ -166,42 +172,26 @@ export function startMqtt(options: MqttOptions): Client {
  * at run time, so it has to be in range. `startMqtt` is this with all parts.
  */
 export function startClient(options: ClientOptions): Client {
-    const maxPacketBytes = orElse(options.maxPacketBytes, 1024)
+    // One object for all, a copy with the defaults filled in: what is not given takes no room.
+    const parts: any = { ...options }
     const tls = options.proto === "tls"
-    const port = orElse(options.port, tls ? 8883 : 1883)
-    const endpoint = { host: options.host, port, tls }
+    parts.tls = tls
+    parts.port = orElse(options.port, tls ? 8883 : 1883)
+    parts.policy = options.policy || defaultPolicy()
+    parts.pingMs = orElse(options.pingMs, 10000)
+    parts.maxMessageBytes = orElse(options.maxMessageBytes, 4096)
+    parts.clientId = clientIdOf(options)
+    parts.keepAliveSeconds = orElse(options.keepAliveSeconds, 60)
+    parts.cleanSession = true
+    parts.connect = parts
+    if (options.qos1) parts.reliable = options.qos1
     const makeCodec = options.codec || mqtt311
-    return new Client({
-        endpoint,
-        policy: options.policy || defaultPolicy(),
-        maxBytes: orElse(options.maxMessageBytes, 4096),
-        log: options.log,
-        outbox: options.outbox,
-        checks: options.checks,
-        explain: options.explain,
-        link: options.link,
-        qos1: options.qos1,
-        session: {
-            connect: connectOf(options),
-            birth: options.birth,
-            farewell: options.farewell,
-            pingMs: orElse(options.pingMs, 10000),
-            codec: makeCodec(maxPacketBytes, endpoint),
-            reliable: options.qos1,
-        },
-    })
+    parts.codec = makeCodec(orElse(options.maxPacketBytes, 1024), parts)
+    return new Client(parts)
 }
 
-/** What CONNECT says. */
-function connectOf(options: ConnectionOptions): ConnectOptions {
-    return {
-        clientId: options.clientId || "herdless-" + ds.deviceIdentifier("self"),
-        keepAliveSeconds: orElse(options.keepAliveSeconds, 60),
-        cleanSession: true,
-        username: options.username,
-        password: options.password,
-        will: options.will,
-    }
+function clientIdOf({ clientId }: ConnectionOptions): string {
+    return clientId || "herdless-" + ds.deviceIdentifier("self")
 }
 
 /** Throws now, rather than at each attempt, for what can't be used or sent. */
@@ -224,8 +214,15 @@ function checkOptions(options: ConnectionOptions) {
     checkMessage("will", options.will)
     checkMessage("birth", options.birth)
     checkMessage("farewell", options.farewell)
-    checkConnect(connectOf(options))
-    checkFunction("link", options.link)
+    const { username, password, will } = options
+    checkConnect({
+        clientId: clientIdOf(options),
+        keepAliveSeconds,
+        cleanSession: true,
+        username,
+        password,
+        will,
+    })
     checkFunction("codec", options.codec)
     if (qos1 && !qos1.attach)
         throw new RangeError(`qos1 is ${qos1}: must be qos1()`)

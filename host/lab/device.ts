@@ -5,7 +5,7 @@ import { Bus, ButtonAccess, WifiAccess } from "../vm/bus"
 import type { Clock, Timer } from "../vm/clock"
 import { DeviceVm } from "../vm/device"
 import { MemoryFlash } from "../vm/flash"
-import { walkHeap, type HeapReport } from "./heap"
+import { liveHeapBytes, walkHeap, type HeapReport } from "./heap"
 import type { EventLog } from "./log"
 import type { LabNetwork, NetworkView } from "./net"
 import type { LabRandom } from "./random"
@@ -232,6 +232,11 @@ export class LabDevice {
     /** The program's heap and fibers now. */
     heap(): HeapReport {
         return walkHeap(this.vm.memory)
+    }
+
+    /** Bytes of the heap that a garbage collection would leave now. */
+    liveHeapBytes(): number {
+        return liveHeapBytes(this.vm.memory)
     }
 
     async close() {

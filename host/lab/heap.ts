@@ -1,7 +1,13 @@
 // Walks the garbage-collected heap of a running program from outside, without disturbing it:
 // how full it is, what lives there, how many fibers and calls are under way.
 // What is garbage but not yet collected counts as used; compare the lowest of several looks.
-import { fibersOf, findContext, heapOf, memoryOf } from "../vm/context"
+import {
+    fibersOf,
+    findContext,
+    heapOf,
+    memoryOf,
+    type Memory,
+} from "../vm/context"
 
 /** What a walk found. Sizes include block headers. */
 export interface HeapReport {
@@ -92,5 +98,68 @@ function addBlock(report: HeapReport, header: number, at: number): number {
     const kind = (report.kinds[KINDS[tag]] ??= { objects: 0, bytes: 0 })
     kind.objects++
     kind.bytes += bytes
+    return bytes
+}
+
+/**
+ * Bytes of the heap that a garbage collection would leave, block headers included: what can be reached from the
+ * program's context, when every word that looks like a pointer to a block is one.
+ * @param memory the VM's memory, with a program running
+ */
+export function liveHeapBytes(memory: Uint8Array): number {
+    const views = memoryOf(memory)
+    const ctx = findContext(views)
+    if (!ctx) throw new Error("no program is running")
+    const { u32 } = views
+    const blocks = new Map<number, number>()
+    for (let chunk = heapOf(views, ctx); chunk; chunk = u32[chunk >> 2]) {
+        const end = u32[(chunk >> 2) + 1]
+        for (let at = chunk + 8; at < end; at += blocks.get(at)!)
+            blocks.set(at, (u32[at >> 2] & 0xffffff) * 4)
+    }
+    return reachable(u32, blocks, rootsOf(views, ctx, blocks))
+}
+
+/** Blocks that the VM itself may not free have this in their tag. */
+const PINNED = 0xf0
+
+/** Bytes of the context and of a fiber in which pointers into the heap are looked for. */
+const CONTEXT_BYTES = 400
+const FIBER_BYTES = 64
+
+/** Words that may point to what is alive: all of the context and of the fibers, and pinned blocks. */
+function rootsOf(views: Memory, ctx: number, blocks: Map<number, number>) {
+    const { u32 } = views
+    const roots: number[] = []
+    for (const at of blocks.keys()) {
+        const tag = u32[at >> 2] >>> 24
+        if ((tag & 15) !== FREE && tag & PINNED) roots.push(at)
+    }
+    const add = (from: number, bytes: number) =>
+        roots.push(...u32.subarray(from >> 2, (from + bytes) >> 2))
+    add(ctx, CONTEXT_BYTES)
+    for (const fiber of fibersOf(views, ctx)) add(fiber, FIBER_BYTES)
+    return roots
+}
+
+function reachable(
+    u32: Uint32Array,
+    blocks: Map<number, number>,
+    roots: number[],
+): number {
+    let bytes = 0
+    const seen = new Set<number>()
+    const work = [...roots]
+    while (work.length) {
+        const word = work.pop()!
+        // To the block, or to what comes after its header.
+        const at = [word, word - 4, word - 8].find(a => blocks.has(a))
+        if (at === undefined || seen.has(at)) continue
+        seen.add(at)
+        if (((u32[at >> 2] >>> 24) & 15) === FREE) continue
+        const size = blocks.get(at)!
+        bytes += size
+        work.push(...u32.subarray((at >> 2) + 1, (at + size) >> 2))
+    }
     return bytes
 }

@@ -20,14 +20,14 @@ export const MUTANTS: Mutant[] = [
     {
         name: "the ceiling climbs past the cap on mere refusals",
         file: "src/core/backoff.ts",
-        from: "if (provesOverload(evidence)) this.proven = true",
-        to: "this.proven = true || provesOverload(evidence)",
+        from: "if (provesOverload(evidence)) b.proven = true",
+        to: "b.proven = true || provesOverload(evidence)",
     },
     {
         name: "overload is never proven: a fixed cap",
         file: "src/core/backoff.ts",
-        from: "if (provesOverload(evidence)) this.proven = true",
-        to: "this.proven = false && provesOverload(evidence)",
+        from: "if (provesOverload(evidence)) b.proven = true",
+        to: "b.proven = false && provesOverload(evidence)",
     },
     {
         name: "a silent attempt's own time is not counted",
@@ -50,14 +50,14 @@ export const MUTANTS: Mutant[] = [
     {
         name: "bad credentials are retried on the schedule",
         file: "src/core/backoff.ts",
-        from: 'if (verdict.lane === "slow") return this.drawSlow()',
-        to: 'if (verdict.lane === "slow" && p.minMs < 0) return this.drawSlow()',
+        from: 'if (verdict.lane === "slow") return drawSlow(b)',
+        to: 'if (verdict.lane === "slow" && p.minMs < 0) return drawSlow(b)',
     },
     {
         name: "an overloaded broker is not given more patience",
         file: "src/core/backoff.ts",
-        from: "this.connackWaitMs = p.connackOverloadMs",
-        to: "this.connackWaitMs = p.connackMs",
+        from: "b.connackWaitMs = p.connackOverloadMs",
+        to: "b.connackWaitMs = p.connackMs",
     },
     {
         name: "random numbers from Math.random",
@@ -74,8 +74,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "no CONNACK timeout",
         file: "src/core/connection.ts",
-        from: 'this.enter("awaitingConnack", nowMs + this.backoff.connackWaitMs)',
-        to: 'this.enter("awaitingConnack", nowMs + 86400000)',
+        from: "nowMs + this.backoff.connackWaitMs",
+        to: "nowMs + 86400000",
     },
     {
         name: "a socket is opened at once after the last was closed",
@@ -86,7 +86,7 @@ export const MUTANTS: Mutant[] = [
     {
         name: "a failed connection is not closed",
         file: "src/core/connection.ts",
-        from: "        this.port.close()\n",
+        from: "    connection.port.close()\n",
         to: "",
     },
     {
@@ -134,8 +134,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "a message is delivered twice",
         file: "src/mqtt/session.ts",
-        from: "this.port.deliver(s, packet)",
-        to: "for (let i = 0; i < 2; ++i) this.port.deliver(s, packet)",
+        from: "session.port.deliver(s, packet)",
+        to: "for (let i = 0; i < 2; ++i) session.port.deliver(s, packet)",
     },
     {
         name: "the outbox has no limit",
@@ -152,7 +152,7 @@ export const MUTANTS: Mutant[] = [
     {
         name: "a write that the socket refused is forgotten",
         file: "src/device/client.ts",
-        from: 'if (code !== 0) this.heard("native", "")',
+        from: 'if (code !== 0) heard(this, "native", "")',
         to: "",
     },
     {
@@ -164,8 +164,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "a handler that throws ends the program",
         file: "src/device/handlers.ts",
-        from: "            this.counters.handlerErrors++\n",
-        to: "            throw e\n",
+        from: "        handlers.counters.handlerErrors++\n",
+        to: "        throw e\n",
     },
     {
         name: "no `lost` line",

@@ -80,7 +80,7 @@
 //   was shorter than twice slowCap: both come to slowCap, and stay there.
 // - `attempts` counts since the last begin. A flap doesn't begin anything, so it counts on.
 
-import { below, div, MAX_INT, mulDiv } from "./int"
+import { below, div, MAX_INT } from "./int"
 import type { Random } from "./random"
 import type { Evidence, Lane, Verdict } from "./verdict"
 
@@ -203,17 +203,17 @@ export class Backoff {
     proven: boolean
     /** How long the next attempt waits for CONNACK. */
     connackWaitMs: number
-    private random: Random
+    random: Random
     /** The slow lane's ceiling; 0 while this outage has not been there. */
     slowMs: number
     /** The last wait drawn, for decorrelated; 0 before the first. */
-    private lastMs: number
+    lastMs: number
     /** When CONNACK came; -1 when there is no session. */
-    private acceptedMs: number
+    acceptedMs: number
     /** The coming attempt is the one before the spread. */
-    private fast: boolean
+    fast: boolean
     /** Silent attempts since the ceiling last grew. */
-    private silences: number
+    silences: number
 
     constructor(policy: Policy, random: Random) {
         this.policy = policy
@@ -226,20 +226,20 @@ export class Backoff {
         this.acceptedMs = -1
         this.fast = false
         this.silences = 0
-        this.ceilingMs = this.firstCeiling()
+        this.ceilingMs = firstCeiling(this)
     }
 
     /** The first wait of an outage: after a loss, a program start, Wi-Fi back, a hold's end. Forgets everything before. */
     begin(): number {
-        this.restart()
-        return this.drawFirst()
+        restart(this)
+        return drawFirst(this)
     }
 
     /**
      * An attempt failed, `tookMs` after it began: the wait from now until the next one, or -1 when there is to be none.
      */
     failed(verdict: Verdict, tookMs: number): number {
-        return this.fail(verdict, verdict.evidence, tookMs)
+        return fail(this, verdict, verdict.evidence, tookMs)
     }
 
     /** CONNACK with code 0 came. */
@@ -255,28 +255,18 @@ export class Backoff {
             // What was our own doing (a native, the network) stays refused.
             if (lane === "slow" || verdict.evidence === "refused")
                 return this.failed(verdict, 0)
-            return this.fail(verdict, "reset", 0)
+            return fail(this, verdict, "reset", 0)
         }
         if (lane === "slow" || lane === "stop" || isOverload(verdict)) {
-            if (!this.isSlowAgain(nowMs, lane)) this.restart()
+            if (!isSlowAgain(this, nowMs, lane)) restart(this)
             return this.failed(verdict, 0)
         }
-        this.restart()
+        restart(this)
         const p = this.policy
         this.fast = p.fastFirst && p.spreadMs > 0
         return this.fast
             ? span(p.minMs, p.minMs, this.ceilingMs, this.random)
-            : this.drawFirst()
-    }
-
-    /** The slow lane's waits go on growing: the session was no longer than what two of them may take. */
-    private isSlowAgain(nowMs: number, lane: Lane): boolean {
-        const { slowCapMs } = this.policy
-        return (
-            lane === "slow" &&
-            this.slowMs > 0 &&
-            nowMs - this.acceptedMs - slowCapMs < slowCapMs
-        )
+            : drawFirst(this)
     }
 
     /** The operator said "go now": the next attempt is made at once, and what follows it starts at the cap or below. */
@@ -284,13 +274,13 @@ export class Backoff {
         const p = this.policy
         this.proven = false
         if (p.spreadMs > 0) {
-            this.ceilingMs = this.firstCeiling()
+            this.ceilingMs = firstCeiling(this)
             return
         }
         // Halved, not cut: devices that all get the same command keep their own phases.
         const limit = limitOf(p.jitter, p.capMs)
         while (this.ceilingMs > limit) this.ceilingMs >>= 1
-        if (this.ceilingMs < p.minMs) this.ceilingMs = this.firstCeiling()
+        if (this.ceilingMs < p.minMs) this.ceilingMs = firstCeiling(this)
     }
 
     /**
@@ -301,8 +291,8 @@ export class Backoff {
     adopt(policy: Policy): void {
         this.policy = policy
         this.lastMs = 0
-        const first = this.firstCeiling()
-        const limit = this.limit()
+        const first = firstCeiling(this)
+        const limit = limitNow(this)
         // Halved, not cut, as in retryNow.
         while (this.ceilingMs > limit) this.ceilingMs >>= 1
         if (this.ceilingMs < first) this.ceilingMs = first
@@ -317,141 +307,159 @@ export class Backoff {
             this.proven && (ageMs < PROVEN_STABLE_MS || ageMs < this.ceilingMs)
         )
     }
+}
 
-    /** The start values. */
-    private restart() {
-        this.attempts = 0
-        this.proven = false
-        this.connackWaitMs = this.policy.connackMs
-        this.slowMs = 0
-        this.lastMs = 0
-        this.acceptedMs = -1
-        this.fast = false
-        this.silences = 0
-        this.ceilingMs = this.firstCeiling()
-    }
+/** The slow lane's waits go on growing: the session was no longer than what two of them may take. */
+function isSlowAgain(b: Backoff, nowMs: number, lane: Lane): boolean {
+    const { slowCapMs } = b.policy
+    return (
+        lane === "slow" &&
+        b.slowMs > 0 &&
+        nowMs - b.acceptedMs - slowCapMs < slowCapMs
+    )
+}
 
-    private firstCeiling(): number {
-        const p = this.policy
-        if (p.spreadMs > 0) {
-            const limit = limitOf("proportional", p.overloadCapMs)
-            const w = p.spreadMs > p.minMs ? p.spreadMs : p.minMs
-            return w > limit ? limit : w
-        }
-        const limit = limitOf(p.jitter, p.capMs)
-        const low =
-            p.jitter === "decorrelated" ? lowerEnd(p.minMs, limit) : p.minMs
-        return firstOf(low, limit, p.jitter, this.random)
-    }
+/** The start values. */
+function restart(b: Backoff) {
+    b.attempts = 0
+    b.proven = false
+    b.connackWaitMs = b.policy.connackMs
+    b.slowMs = 0
+    b.lastMs = 0
+    b.acceptedMs = -1
+    b.fast = false
+    b.silences = 0
+    b.ceilingMs = firstCeiling(b)
+}
 
-    private fail(verdict: Verdict, evidence: Evidence, tookMs: number): number {
-        const p = this.policy
-        this.acceptedMs = -1
-        this.attempts++
-        if (verdict.lane === "stop") return -1
-        if (p.maxAttempts > 0 && this.attempts >= p.maxAttempts) return -1
-        this.connackWaitMs = p.connackOverloadMs
-        if (verdict.lane === "slow") return this.drawSlow()
-        const silentMs =
-            tookMs > p.minMs && !provesOverload(evidence) ? tookMs : 0
-        this.grow(evidence, silentMs)
-        if (!this.fast) return this.draw(silentMs)
-        this.fast = false
-        return this.drawFirst()
+function firstCeiling(b: Backoff): number {
+    const p = b.policy
+    if (p.spreadMs > 0) {
+        const limit = limitOf("proportional", p.overloadCapMs)
+        const w = p.spreadMs > p.minMs ? p.spreadMs : p.minMs
+        return w > limit ? limit : w
     }
+    const limit = limitOf(p.jitter, p.capMs)
+    const low = p.jitter === "decorrelated" ? lowerEnd(p.minMs, limit) : p.minMs
+    return firstOf(low, limit, p.jitter, b.random)
+}
 
-    /** The ceiling after a failed attempt, of `silentMs` of silence. */
-    private grow(evidence: Evidence, silentMs: number) {
-        const p = this.policy
-        const known = this.proven
-        if (provesOverload(evidence)) this.proven = true
-        if (p.spreadMs > 0) {
-            if (this.proven) this.ceilingMs = this.widen(known)
-            return
-        }
-        const spreads = silentMs > 0 && silentMs <= this.ceilingMs
-        if (spreads && ++this.silences < SILENCES) return
-        this.silences = 0
-        const limit = this.limit()
-        let c = this.doubled(this.ceilingMs, limit, this.proven)
-        while (c < silentMs && c <= limit - c) c += c
-        this.ceilingMs = c
-    }
+function fail(
+    b: Backoff,
+    verdict: Verdict,
+    evidence: Evidence,
+    tookMs: number,
+): number {
+    const p = b.policy
+    b.acceptedMs = -1
+    b.attempts++
+    if (verdict.lane === "stop") return -1
+    if (p.maxAttempts > 0 && b.attempts >= p.maxAttempts) return -1
+    b.connackWaitMs = p.connackOverloadMs
+    if (verdict.lane === "slow") return drawSlow(b)
+    const silentMs = tookMs > p.minMs && !provesOverload(evidence) ? tookMs : 0
+    grow(b, evidence, silentMs)
+    if (!b.fast) return draw(b, silentMs)
+    b.fast = false
+    return drawFirst(b)
+}
 
-    /** What no ceiling may exceed now. */
-    private limit(): number {
-        const p = this.policy
-        if (p.spreadMs > 0) return limitOf("proportional", p.overloadCapMs)
-        return limitOf(p.jitter, this.proven ? p.overloadCapMs : p.capMs)
+/** The ceiling after a failed attempt, of `silentMs` of silence. */
+function grow(b: Backoff, evidence: Evidence, silentMs: number) {
+    const p = b.policy
+    const known = b.proven
+    if (provesOverload(evidence)) b.proven = true
+    if (p.spreadMs > 0) {
+        if (b.proven) b.ceilingMs = widen(b, known)
+        return
     }
+    const spreads = silentMs > 0 && silentMs <= b.ceilingMs
+    if (spreads && ++b.silences < SILENCES) return
+    b.silences = 0
+    const limit = limitNow(b)
+    let c = doubled(b, b.ceilingMs, limit, b.proven)
+    while (c < silentMs && c <= limit - c) c += c
+    b.ceilingMs = c
+}
 
-    /** Twice the ceiling where the limit allows; else the limit, or the ceiling it has. */
-    private doubled(ceilingMs: number, limitMs: number, toLimit: boolean) {
-        if (ceilingMs <= limitMs - ceilingMs) return ceilingMs + ceilingMs
-        if (toLimit || this.policy.jitter === "none" || ceilingMs > limitMs)
-            return limitMs
-        return ceilingMs
-    }
+/** What no ceiling may exceed now. */
+function limitNow(b: Backoff): number {
+    const p = b.policy
+    if (p.spreadMs > 0) return limitOf("proportional", p.overloadCapMs)
+    return limitOf(p.jitter, b.proven ? p.overloadCapMs : p.capMs)
+}
 
-    /** The next W once overload is proven. */
-    private widen(known: boolean): number {
-        const limit = limitOf("proportional", this.policy.overloadCapMs)
-        const w = this.ceilingMs
-        if (!known) return span(w, (w >> 1) + 1, limit, this.random)
-        const wider = mulDiv(w, 3, 2)
-        return wider > limit ? limit : wider
-    }
+/** Twice the ceiling where the limit allows; else the limit, or the ceiling it has. */
+function doubled(
+    b: Backoff,
+    ceilingMs: number,
+    limitMs: number,
+    toLimit: boolean,
+) {
+    if (ceilingMs <= limitMs - ceilingMs) return ceilingMs + ceilingMs
+    if (toLimit || b.policy.jitter === "none" || ceilingMs > limitMs)
+        return limitMs
+    return ceilingMs
+}
 
-    /** The first wait under the ceiling. */
-    private drawFirst(): number {
-        const p = this.policy
-        if (p.spreadMs > 0)
-            return span(p.minMs, this.ceilingMs, p.overloadCapMs, this.random)
-        return this.draw(0)
-    }
+/** The next W once overload is proven. */
+function widen(b: Backoff, known: boolean): number {
+    const limit = limitOf("proportional", b.policy.overloadCapMs)
+    const w = b.ceilingMs
+    if (!known) return span(w, (w >> 1) + 1, limit, b.random)
+    const wider = w + (w >> 1)
+    return wider > limit ? limit : wider
+}
 
-    /** A wait under the ceiling, of which silence has already taken so much. */
-    private draw(silentMs: number): number {
-        const p = this.policy
-        const c = this.ceilingMs
-        const lowMs = p.minMs < c ? p.minMs : c
-        const e = c - silentMs > lowMs ? c - silentMs : lowMs
-        const half = e >> 1
-        const jitter = p.spreadMs > 0 ? "proportional" : p.jitter
-        switch (jitter) {
-            case "equal":
-                this.lastMs = e - half + below(half + 1, this.random)
-                break
-            case "full":
-                this.lastMs = 1 + below(e, this.random)
-                break
-            case "decorrelated":
-                this.lastMs = this.drawDecorrelated(e)
-                break
-            default:
-                this.lastMs = e - c + stretched(c, jitter, this.random)
-        }
-        return this.lastMs
-    }
+/** The first wait under the ceiling. */
+function drawFirst(b: Backoff): number {
+    const p = b.policy
+    if (p.spreadMs > 0)
+        return span(p.minMs, b.ceilingMs, p.overloadCapMs, b.random)
+    return draw(b, 0)
+}
 
-    private drawDecorrelated(c: number): number {
-        const last = this.lastMs
-        if (last === 0) return c
-        const high = last > div(c, 3) ? c : last + last + last
-        return span(lowerEnd(this.policy.minMs, c), MAX_INT, high, this.random)
+/** A wait under the ceiling, of which silence has already taken so much. */
+function draw(b: Backoff, silentMs: number): number {
+    const p = b.policy
+    const c = b.ceilingMs
+    const lowMs = p.minMs < c ? p.minMs : c
+    const e = c - silentMs > lowMs ? c - silentMs : lowMs
+    const half = e >> 1
+    const jitter = p.spreadMs > 0 ? "proportional" : p.jitter
+    switch (jitter) {
+        case "equal":
+            b.lastMs = e - half + below(half + 1, b.random)
+            break
+        case "full":
+            b.lastMs = 1 + below(e, b.random)
+            break
+        case "decorrelated":
+            b.lastMs = drawDecorrelated(b, e)
+            break
+        default:
+            b.lastMs = e - c + stretched(c, jitter, b.random)
     }
+    return b.lastMs
+}
 
-    /** A wait in the slow lane, which all strategies but none draw alike, so that none is shorter than slowMin. */
-    private drawSlow(): number {
-        const p = this.policy
-        const jitter = p.jitter === "none" ? "none" : "proportional"
-        const limit = limitOf(jitter, p.slowCapMs)
-        this.slowMs =
-            this.slowMs === 0
-                ? firstOf(p.slowMinMs, limit, jitter, this.random)
-                : this.doubled(this.slowMs, limit, false)
-        return stretched(this.slowMs, jitter, this.random)
-    }
+function drawDecorrelated(b: Backoff, c: number): number {
+    const last = b.lastMs
+    if (last === 0) return c
+    const high = last > div(c, 3) ? c : last + last + last
+    return span(lowerEnd(b.policy.minMs, c), MAX_INT, high, b.random)
+}
+
+/** A wait in the slow lane, which all strategies but none draw alike, so that none is shorter than slowMin. */
+function drawSlow(b: Backoff): number {
+    const p = b.policy
+    const jitter = p.jitter === "none" ? "none" : "proportional"
+    const limit = limitOf(jitter, p.slowCapMs)
+    b.slowMs =
+        b.slowMs === 0
+            ? firstOf(p.slowMinMs, limit, jitter, b.random)
+            : doubled(b, b.slowMs, limit, false)
+    return stretched(b.slowMs, jitter, b.random)
 }
 
 /** Whether a stable session ended for overload. A close doesn't say so: brokers restart. */

@@ -109,23 +109,23 @@ export class Connection {
     sinceMs = 0
     /** Whether there is a network. Starts true: a device without a Wi-Fi service has one. */
     hasLink = true
-    private closedMs = 0
+    closedMs = 0
     /** The lane of the last wait. */
-    private lane: Lane = "retry"
+    lane: Lane = "retry"
     /** Sees each failure before anything is made of it. */
     reviewer: Reviewer | undefined
     explain: Explain | undefined
     /** A start that came while disconnecting. */
-    startAgain = false
+    startAgain: boolean | undefined
     /** The socket is lent out, or will be once DISCONNECT has left. */
-    lent = false
+    lent: boolean | undefined
     /** When the wait that goes on while parked is over; -1 for a first wait. */
-    private parkedMs = -1
+    parkedMs!: number
 
     constructor(
         readonly endpoint: Endpoint,
         readonly backoff: Backoff,
-        private readonly port: Port,
+        readonly port: Port,
     ) {}
 
     start(nowMs: number): boolean {
@@ -136,31 +136,26 @@ export class Connection {
         if (this.state !== "halted") return false
         // At a program start the device has just closed what a crash left open.
         this.closedMs = nowMs
-        if (this.hasLink) this.begin(Why.start, nowMs)
-        else this.enter("noLink", -1)
+        if (this.hasLink) begin(this, Why.start, nowMs)
+        else enter(this, "noLink", -1)
         return true
     }
 
     stop(nowMs: number): boolean {
-        const changed = this.startAgain
+        const changed = !!this.startAgain
         this.startAgain = false
         switch (this.state) {
             case "halted":
             case "disconnecting":
                 return changed
             case "connected":
-                this.leave(nowMs)
+                leave(this, nowMs)
                 return true
             default:
-                this.close(nowMs)
-                this.halt(stop(Why.stopped), nowMs)
+                closeSocket(this, nowMs)
+                halt(this, stop(Why.stopped), nowMs)
                 return true
         }
-    }
-
-    private leave(nowMs: number) {
-        this.enter("disconnecting", nowMs + LINGER_MS)
-        this.port.disconnect()
     }
 
     /** Lends the socket out: says goodbye first. It is free once the state is parked, halted or noLink. */
@@ -168,7 +163,7 @@ export class Connection {
         this.lent = true
         switch (this.state) {
             case "connected":
-                this.leave(nowMs)
+                leave(this, nowMs)
                 this.startAgain = true
                 return
             case "disconnecting":
@@ -177,19 +172,10 @@ export class Connection {
             case "parked":
                 return
             case "holdOff":
-                return this.giveAway(this.dueMs, nowMs)
+                return giveAway(this, this.dueMs, nowMs)
             default:
-                this.cutOff(nowMs)
+                cutOff(this, nowMs)
         }
-    }
-
-    /** Parks from within an attempt: a failure that says nothing about the broker, on the schedule it was on. */
-    private cutOff(nowMs: number) {
-        const verdict = this.lane === "slow" ? slow(Why.lent) : retry(Why.lent)
-        this.close(nowMs)
-        const delayMs = this.backoff.failed(verdict, 0)
-        if (delayMs < 0) this.retry(delayMs, verdict, nowMs)
-        else this.giveAway(nowMs + delayMs, nowMs)
     }
 
     /**
@@ -204,20 +190,21 @@ export class Connection {
         const waits = parkedMs >= 0
         const mustWait = waits && (this.backoff.proven || lane === "slow")
         if (urgent && !mustWait)
-            this.hold(0, firstWait("retry", Why.socketBack), nowMs)
+            hold(this, 0, firstWait("retry", Why.socketBack), nowMs)
         else if (waits)
-            this.hold(
+            hold(
+                this,
                 parkedMs > nowMs ? parkedMs - nowMs : 0,
                 firstWait(lane, Why.socketBack),
                 nowMs,
             )
-        else this.begin(Why.socketBack, nowMs)
+        else begin(this, Why.socketBack, nowMs)
     }
 
     linkUp(nowMs: number): boolean {
         if (this.hasLink) return false
         this.hasLink = true
-        if (this.state === "noLink") this.begin(Why.networkUp, nowMs)
+        if (this.state === "noLink") begin(this, Why.networkUp, nowMs)
         return true
     }
 
@@ -229,18 +216,18 @@ export class Connection {
             case "noLink":
                 return true
             case "disconnecting":
-                return this.closedWhileLeaving(nowMs)
+                return closedWhileLeaving(this, nowMs)
             case "connected":
                 this.port.log("lost", nowMs, retry(Why.networkLost), false)
         }
-        this.close(nowMs)
-        this.enter("noLink", -1)
+        closeSocket(this, nowMs)
+        enter(this, "noLink", -1)
         return true
     }
 
     opened(nowMs: number): boolean {
         if (this.state !== "connecting") return false
-        this.enter("awaitingConnack", nowMs + this.backoff.connackWaitMs)
+        enter(this, "awaitingConnack", nowMs + this.backoff.connackWaitMs)
         const problem = this.port.connect()
         if (problem !== undefined) this.socketFailed("native", problem, nowMs)
         return true
@@ -252,14 +239,14 @@ export class Connection {
         this.backoff.accepted(nowMs)
         this.port.log("connected", nowMs, undefined, sessionPresent)
         this.sinceMs = nowMs
-        this.enter("connected", -1)
+        enter(this, "connected", -1)
         return true
     }
 
     /** A socket failure; `text` is what the runtime says of it. */
     socketFailed(what: SocketFault, text: string, nowMs: number): boolean {
         const phase = phaseOf(this.state)
-        if (phase === undefined) return this.closedWhileLeaving(nowMs)
+        if (phase === undefined) return closedWhileLeaving(this, nowMs)
         const { explain } = this
         const { tls } = this.endpoint
         return this.broken(
@@ -268,19 +255,6 @@ export class Connection {
                 : socketVerdict(phase, what, tls),
             nowMs,
         )
-    }
-
-    private closedWhileLeaving(nowMs: number): boolean {
-        if (this.state !== "disconnecting") return false
-        this.close(nowMs)
-        const again = this.startAgain
-        this.startAgain = false
-        if (again && this.lent) this.giveAway(-1, nowMs)
-        else {
-            this.halt(stop(Why.stopped), nowMs)
-            if (again) this.start(nowMs)
-        }
-        return true
     }
 
     /** An attempt failed, or a session ended. */
@@ -293,12 +267,14 @@ export class Connection {
             reviewer && reviewer.review
                 ? reviewer.review(failure, phase, flap, nowMs)
                 : failure
-        const tookMs = nowMs - this.sinceMs
-        this.close(nowMs)
+        closeSocket(this, nowMs)
         if (phase === "session") {
             this.port.log("lost", nowMs, verdict, flap)
-            this.retry(backoff.ended(nowMs, verdict), verdict, nowMs)
-        } else this.retry(backoff.failed(verdict, tookMs), verdict, nowMs)
+            goOn(this, backoff.ended(nowMs, verdict), verdict, nowMs)
+        } else {
+            const delayMs = backoff.failed(verdict, nowMs - this.sinceMs)
+            goOn(this, delayMs, verdict, nowMs)
+        }
         return true
     }
 
@@ -306,17 +282,8 @@ export class Connection {
     tick(nowMs: number): boolean {
         if (this.dueMs < 0 || nowMs < this.dueMs) return false
         return this.state === "holdOff"
-            ? this.dial(nowMs)
+            ? dial(this, nowMs)
             : this.socketFailed("timeout", "", nowMs)
-    }
-
-    private dial(nowMs: number): boolean {
-        this.port.log("attempt", nowMs)
-        this.sinceMs = nowMs
-        this.enter("connecting", nowMs + this.backoff.policy.dialMs)
-        const problem = this.port.dial()
-        if (problem !== undefined) this.socketFailed("native", problem, nowMs)
-        return true
     }
 
     /** The next attempt is made now, and what follows it starts at the cap or below. */
@@ -324,9 +291,9 @@ export class Connection {
         switch (this.state) {
             case "holdOff":
                 // Asked again, as by a handler that answers each change of state: it is "now" already.
-                if (this.dueMs <= this.reopenMs(nowMs)) return false
+                if (this.dueMs <= reopenMs(this, nowMs)) return false
                 this.backoff.retryNow()
-                this.hold(0, firstWait("retry", Why.retryNow), nowMs)
+                hold(this, 0, firstWait("retry", Why.retryNow), nowMs)
                 return true
             // "Now" is already under way, or done; what comes next starts from the cap or below.
             case "connecting":
@@ -338,58 +305,109 @@ export class Connection {
                 return false
         }
     }
+}
 
-    /** The first wait of an outage that no failure of ours began. */
-    private begin(reason: Reason, nowMs: number) {
-        if (this.lent) return this.giveAway(-1, nowMs)
-        this.hold(this.backoff.begin(), firstWait("retry", reason), nowMs)
-    }
+function leave(connection: Connection, nowMs: number) {
+    enter(connection, "disconnecting", nowMs + LINGER_MS)
+    connection.port.disconnect()
+}
 
-    /** After a failure: waits `delayMs`, or halts when that is -1. */
-    private retry(delayMs: number, verdict: Verdict, nowMs: number) {
-        if (delayMs >= 0) this.hold(delayMs, verdict, nowMs)
-        else this.halt(verdict, nowMs)
-    }
+/** Parks from within an attempt: a failure that says nothing about the broker, on the schedule it was on. */
+function cutOff(connection: Connection, nowMs: number) {
+    const verdict =
+        connection.lane === "slow" ? slow(Why.lent) : retry(Why.lent)
+    closeSocket(connection, nowMs)
+    const delayMs = connection.backoff.failed(verdict, 0)
+    if (delayMs < 0) goOn(connection, delayMs, verdict, nowMs)
+    else giveAway(connection, nowMs + delayMs, nowMs)
+}
 
-    private hold(waitMs: number, cause: Cause, nowMs: number) {
-        this.lane = cause.lane
-        const reopenMs = this.reopenMs(nowMs)
-        const dueMs = nowMs + waitMs
-        this.dueMs = dueMs > reopenMs ? dueMs : reopenMs
-        this.port.log("retry", nowMs, cause)
-        this.enter("holdOff", this.dueMs)
+function closedWhileLeaving(connection: Connection, nowMs: number): boolean {
+    if (connection.state !== "disconnecting") return false
+    closeSocket(connection, nowMs)
+    const again = connection.startAgain
+    connection.startAgain = false
+    if (again && connection.lent) giveAway(connection, -1, nowMs)
+    else {
+        halt(connection, stop(Why.stopped), nowMs)
+        if (again) connection.start(nowMs)
     }
+    return true
+}
 
-    /** The earliest time to open a socket again. */
-    private reopenMs(nowMs: number): number {
-        const dueMs = this.closedMs + REOPEN_MS
-        return dueMs > nowMs ? dueMs : nowMs
-    }
+function dial(connection: Connection, nowMs: number): boolean {
+    connection.port.log("attempt", nowMs)
+    connection.sinceMs = nowMs
+    enter(connection, "connecting", nowMs + connection.backoff.policy.dialMs)
+    const problem = connection.port.dial()
+    if (problem !== undefined) connection.socketFailed("native", problem, nowMs)
+    return true
+}
 
-    private close(nowMs: number) {
-        const { state } = this
-        if (state === "holdOff" || state === "noLink" || state === "parked")
-            return
-        this.port.close()
-        this.closedMs = nowMs
-    }
+/** The first wait of an outage that no failure of ours began. */
+function begin(connection: Connection, reason: Reason, nowMs: number) {
+    if (connection.lent) return giveAway(connection, -1, nowMs)
+    hold(
+        connection,
+        connection.backoff.begin(),
+        firstWait("retry", reason),
+        nowMs,
+    )
+}
 
-    private giveAway(dueMs: number, nowMs: number) {
-        this.parkedMs = dueMs
-        this.port.log("halt", nowMs, stop(Why.lent))
-        this.enter("parked", -1)
-    }
+/** After a failure: waits `delayMs`, or halts when that is -1. */
+function goOn(
+    connection: Connection,
+    delayMs: number,
+    verdict: Verdict,
+    nowMs: number,
+) {
+    if (delayMs >= 0) hold(connection, delayMs, verdict, nowMs)
+    else halt(connection, verdict, nowMs)
+}
 
-    private halt(cause: Cause, nowMs: number) {
-        this.port.log("halt", nowMs, cause)
-        this.enter("halted", -1)
-    }
+function hold(
+    connection: Connection,
+    waitMs: number,
+    cause: Cause,
+    nowMs: number,
+) {
+    connection.lane = cause.lane
+    const freeMs = reopenMs(connection, nowMs)
+    const dueMs = nowMs + waitMs
+    connection.dueMs = dueMs > freeMs ? dueMs : freeMs
+    connection.port.log("retry", nowMs, cause)
+    enter(connection, "holdOff", connection.dueMs)
+}
 
-    private enter(state: State, dueMs: number) {
-        this.state = state
-        this.dueMs = dueMs
-        this.port.changed()
-    }
+/** The earliest time to open a socket again. */
+function reopenMs(connection: Connection, nowMs: number): number {
+    const dueMs = connection.closedMs + REOPEN_MS
+    return dueMs > nowMs ? dueMs : nowMs
+}
+
+function closeSocket(connection: Connection, nowMs: number) {
+    const { state } = connection
+    if (state === "holdOff" || state === "noLink" || state === "parked") return
+    connection.port.close()
+    connection.closedMs = nowMs
+}
+
+function giveAway(connection: Connection, dueMs: number, nowMs: number) {
+    connection.parkedMs = dueMs
+    connection.port.log("halt", nowMs, stop(Why.lent))
+    enter(connection, "parked", -1)
+}
+
+function halt(connection: Connection, cause: Cause, nowMs: number) {
+    connection.port.log("halt", nowMs, cause)
+    enter(connection, "halted", -1)
+}
+
+function enter(connection: Connection, state: State, dueMs: number) {
+    connection.state = state
+    connection.dueMs = dueMs
+    connection.port.changed()
 }
 
 /** How far a connection in this state has come; undefined when there is none. */

@@ -66,7 +66,7 @@ export function umod(a: number, n: number): number {
  * power of two above n and drawn again until one is below n, fewer than two on average. n = 1 takes no word.
  *
  * Throws RangeError for any other n. A source that is stuck on one value must not hang the
- * device: after 64 words that were all too big (one in 2^64 when it works) the last is reduced modulo n.
+ * device: after 64 words that were all too big (one in 2^64 when it works) the last loses its highest bit.
  */
 export function below(n: number, random: Random): number {
     if ((n | 0) !== n || n < 1)
@@ -84,7 +84,7 @@ export function below(n: number, random: Random): number {
         const draw = word & mask
         if (draw < n) return draw
     }
-    return umod(word, n)
+    return word & (mask >> 1)
 }
 
 /** Throws RangeError, naming what, its value and its range, unless `value` is an integer in `min`..`max`. */

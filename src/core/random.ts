@@ -47,36 +47,24 @@ export class Sfc32 implements Random {
  * entropy is the same (a broken or simulated source) still diverge when their ids differ, and a
  * device that reboots diverges from itself when its entropy works.
  *
- * Shorter entropy counts as zeros and longer is folded in, as is an id of another form: whatever the
+ * Shorter entropy counts as zeros and longer is folded in, as is an id of another length: whatever the
  * board gives makes a generator.
  */
 export function seededRandom(entropy: Buffer, deviceId: string): Sfc32 {
-    let e0 = 0
-    let e1 = 0
-    for (let i = 0; i < entropy.length; ++i) {
-        if (i & 4) e1 = rotate8(e1) ^ entropy[i]
-        else e0 = rotate8(e0) ^ entropy[i]
-    }
-    let id0 = 0
-    let id1 = 0
-    for (let i = 0; i < deviceId.length; ++i) {
-        const digit = hexDigit(deviceId.charCodeAt(i))
-        if (i & 8) id1 = rotate4(id1) ^ digit
-        else id0 = rotate4(id0) ^ digit
-    }
+    const id = Buffer.from(deviceId, "hex")
     // From all zeros sfc32 steps to (0, 0, 0, 1), so that simulated devices 0 and 1 would draw alike, one step apart.
-    return new Sfc32(e0 ^ 0x5bd1e995, e1, id0, id1)
+    return new Sfc32(
+        fold(entropy, 0) ^ 0x5bd1e995,
+        fold(entropy, 4),
+        fold(id, 0),
+        fold(id, 4),
+    )
 }
 
-function rotate8(word: number): number {
-    return (word << 8) | (word >>> 24)
-}
-
-function rotate4(word: number): number {
-    return (word << 4) | (word >>> 28)
-}
-
-/** 0..15 for a hex digit in either case; some other integer for anything else. */
-function hexDigit(code: number): number {
-    return code < 58 ? code - 48 : (code | 32) - 87
+/** One word of those bytes whose index has this bit 4. */
+function fold(bytes: Buffer, bit: number): number {
+    let word = 0
+    for (let i = 0; i < bytes.length; ++i)
+        if ((i & 4) === bit) word = ((word << 8) | (word >>> 24)) ^ bytes[i]
+    return word
 }

@@ -39,9 +39,7 @@ export const enum Why {
     notAuthorised,
     // what breaks MQTT 3.1.1
     badLength,
-    reservedType,
-    qos2Type,
-    clientsType,
+    wrongType,
     badFlags,
     wrongSize,
     tooLarge,
@@ -133,12 +131,8 @@ function clauseOf(why: number, type: number, flags: number): string {
     switch (why) {
         case Why.badLength:
             return "4.8.0-1 remaining length of more than 4 bytes"
-        case Why.reservedType:
-            return `4.8.0-1 reserved packet type ${type}`
-        case Why.qos2Type:
-            return `4.8.0-1 packet type ${type} belongs to QoS 2, which nothing here uses`
-        case Why.clientsType:
-            return `4.8.0-1 packet type ${type} is for clients to send`
+        case Why.wrongType:
+            return wrongType(type)
         case Why.badFlags:
             return `2.2.2-2 packet type ${type} with flags ${flags}, must be 0`
         case Why.wrongSize:
@@ -186,4 +180,11 @@ function clauseOf(why: number, type: number, flags: number): string {
         default:
             return "4.8.0-1 protocol violation"
     }
+}
+
+function wrongType(type: number): string {
+    if (type === 0 || type === 15) return `4.8.0-1 reserved packet type ${type}`
+    return type >= 5 && type <= 7
+        ? `4.8.0-1 packet type ${type} belongs to QoS 2, which nothing here uses`
+        : `4.8.0-1 packet type ${type} is for clients to send`
 }

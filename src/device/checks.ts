@@ -19,6 +19,7 @@ class Arguments implements Checks {
         topic: string,
         payload: string | Buffer,
         options: PublishOptions,
+        hasQos1: boolean,
     ): string | undefined {
         if (typeof topic !== "string") return "topic is not text"
         if (typeof payload !== "string" && !(payload instanceof Buffer))
@@ -30,6 +31,8 @@ class Arguments implements Checks {
         }
         if (options !== undefined && (typeof options !== "object" || !options))
             return "options is no object"
+        if (options && options.qos && !hasQos1)
+            return "qos 1 needs the option qos1, and 2 is not there"
         return undefined
     }
 

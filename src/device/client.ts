@@ -10,7 +10,6 @@ import {
     type Explain,
     type Port,
 } from "../core/connection"
-import type { LinkChange } from "../core/link"
 import { Why, type Reason } from "../core/reason"
 import { retry, slow, type Cause, type SocketFault } from "../core/verdict"
 import { sizeOf } from "../mqtt/bytes"
@@ -25,7 +24,6 @@ import {
     type SubscriptionState,
 } from "../mqtt/session"
 import { Handlers } from "./handlers"
-import type { LinkHandler } from "./link"
 import { deviceRandom } from "./random"
 import { socketClose, socketListen, socketOpen, socketWrite } from "./socket"
 
@@ -35,13 +33,11 @@ import { socketClose, socketListen, socketOpen, socketWrite } from "./socket"
  */
 export type Outcome = string
 
-/** What a client is made of. Parts that are left out are not carried by the program. */
-export interface ClientOptions {
-    endpoint: Endpoint
+/** What a client is made of; index.ts makes it from the user's options. Parts that are left out are not carried by the program. */
+export interface Parts extends Endpoint, SessionOptions {
     policy: Policy
-    session: SessionOptions
     /** Most bytes of a QoS 0 message with its head. */
-    maxBytes: number
+    maxMessageBytes: number
     /** Tells what happens; log.ts has the one that prints lines. */
     log?: Log
     /** Keeps messages while there is no connection; without it they are refused. */
@@ -53,7 +49,7 @@ export interface ClientOptions {
     /** QoS 1 out; qos1.ts has the one there is. */
     qos1?: Qos1Port
     /** Watches the network; without it the network counts as up. */
-    link?: (changed: LinkHandler) => void
+    link?: LinkPart
 }
 
 /** Who is told what happens. */
@@ -82,6 +78,7 @@ export interface Checks {
         topic: string,
         payload: string | Buffer,
         options: PublishOptions,
+        hasQos1: boolean,
     ): string | undefined
     subscription(
         filter: string,
@@ -143,6 +140,9 @@ export interface Qos1Port extends Reliable, Store {
     save(): Promise<void>
 }
 
+/** Watches the network and tells the client's connection. */
+export type LinkPart = (client: Client) => void
+
 /** Counters since the program started. */
 export interface Counters {
     /** Times a CONNACK 0 came. */
@@ -157,6 +157,13 @@ export interface Counters {
     dropped: number
     /** Handlers that threw. */
     handlerErrors: number
+}
+
+/** What the application asks the supervisor for. */
+const enum Wish {
+    stop = 1,
+    start = 2,
+    retry = 4,
 }
 
 /** Something for the supervisor to do. */
@@ -215,54 +222,42 @@ export class Client implements Port, SessionPort {
         handlerErrors: 0,
     }
     monitor: Monitor
-    private readonly maxBytes: number
-    private readonly told: Log
-    private readonly checks: Checks
-    private readonly outbox: Outbox0
-    readonly qos1: Qos1Port
-    private readonly stores: Store[] = []
+    readonly stores: Store[] = []
     /** The peer ended the connection that is being closed. */
-    private byPeer: boolean
-    private mailbox: Post[] = []
+    byPeer: boolean
+    mailbox: Post[] = []
     /** What the socket says: events and their arguments by turns. What one that is closed still said is forgotten. */
-    private events: any[] = []
+    events: any[] = []
     /** What `stop()` and `start()` ask for; in a row they come to at most one of each, in this order. */
-    private wantsStop: boolean
-    private wantsStart: boolean
-    private wantsRetry: boolean
-    private fiber: ds.Fiber
+    wants = 0
+    fiber: ds.Fiber
     /** The dial has had no answer. */
-    private dialling: boolean
+    dialling: boolean
     /** Chunks were dropped: this connection can't go on. */
-    private flooded: boolean
-    private work = WORK_PER_TURN
+    flooded: boolean
+    work: number
     /** What is left of HANDLERS_MS; full again once the handlers have caught up. */
-    private handlersMs = HANDLERS_MS
+    handlersMs = HANDLERS_MS
     /** Nothing that has waited is sent before. */
-    drainMs = 0
+    drainMs: number
     /** Messages left that waited through the outage. */
-    private paced = 0
+    paced: number
     /** Publishes in the millisecond `burstMs`. */
-    private burst = 0
-    private burstMs = 0
+    burst: number
+    burstMs: number
     /** Sees each packet and chunk, both ways. */
-    private wire: (way: string, bytes: Buffer) => void
+    wire: (way: string, bytes: Buffer) => void
     /** Told of each change of state. */
-    private onChange: () => void
+    onChange: () => void
 
-    constructor(options: ClientOptions) {
-        const { qos1, outbox, link } = options
-        const backoff = new Backoff(options.policy, deviceRandom())
-        const connection = new Connection(options.endpoint, backoff, this)
+    constructor(readonly parts: Parts) {
+        const { policy, codec, explain, qos1, outbox, link } = parts
+        const backoff = new Backoff(policy, deviceRandom())
+        const connection = new Connection(parts, backoff, this)
         this.connection = connection
-        this.session = new Session(options.session, this)
-        connection.reviewer = options.session.codec
-        connection.explain = options.explain
-        this.maxBytes = options.maxBytes
-        this.told = options.log
-        this.checks = options.checks
-        this.qos1 = qos1
-        this.outbox = outbox
+        this.session = new Session(parts, this)
+        connection.reviewer = codec
+        if (explain) connection.explain = explain
         if (qos1) this.stores.push(qos1)
         if (outbox) this.stores.push(outbox)
         for (const store of this.stores) store.attach(this)
@@ -272,10 +267,10 @@ export class Client implements Port, SessionPort {
         this.listen()
         const run = async () => {
             self.fiber = ds.Fiber.self()
-            while (true) await self.turn()
+            while (true) await turn(self)
         }
         run.start()
-        if (link) link(change => self.post(() => self.linkChanged(change)))
+        if (link) link(this)
         this.start()
     }
 
@@ -283,8 +278,8 @@ export class Client implements Port, SessionPort {
     listen() {
         const self = this
         socketListen((event, arg) => {
-            self.answered(event)
-            self.heard(event, arg)
+            if (self.dialling) answered(self, event)
+            heard(self, event, arg)
         })
     }
 
@@ -300,158 +295,20 @@ export class Client implements Port, SessionPort {
         if (this.fiber && this.fiber.suspended) this.fiber.resume(undefined)
     }
 
-    private async turn() {
-        this.work = WORK_PER_TURN
-        try {
-            // Input first: what has arrived may be the sign of life that a deadline waits for.
-            while (this.events.length) await this.socketEvent()
-            while (this.mailbox.length) {
-                const post = this.mailbox.shift()
-                await post()
-                await this.breathe(WORK_OF_POST)
-            }
-            const nowMs = ds.millis()
-            this.obey(nowMs)
-            this.connection.tick(nowMs)
-            this.session.tick(nowMs)
-            for (const store of this.stores) store.tick(nowMs)
-        } catch (e) {
-            this.survive(e)
-        }
-        const nowMs = ds.millis()
-        const sleepMs = this.sleepMs(nowMs)
-        if (this.monitor) this.monitor.beat(nowMs, nowMs + sleepMs)
-        if (sleepMs > 0) await ds.suspend(sleepMs)
-        else await ds.sleep(1)
-    }
-
-    /** Does what the application has asked for since the last turn. */
-    private obey(nowMs: number) {
-        const { wantsStop, wantsStart, wantsRetry, connection } = this
-        this.wantsStop = this.wantsStart = this.wantsRetry = false
-        if (wantsStop) connection.stop(nowMs)
-        if (wantsStart) connection.start(nowMs)
-        if (wantsRetry) connection.retryNow(nowMs)
-    }
-
-    /** A bug of ours must cost this connection, not the program. */
-    private survive(e: unknown) {
-        console.error(e as any)
-        try {
-            this.connection.broken(retry(Why.internalError), ds.millis())
-        } catch (again) {
-            this.close()
-        }
-    }
-
-    /** Counts work done; now and then lets the other fibers run. */
-    private async breathe(work: number) {
-        this.work -= work
-        if (this.work > 0) return
-        this.work = WORK_PER_TURN
-        await ds.sleep(1)
-    }
-
-    private linkChanged(change: LinkChange) {
-        const nowMs = ds.millis()
-        if (change !== "up") this.connection.linkDown(nowMs)
-        if (change !== "down") this.connection.linkUp(nowMs)
-    }
-
-    /** How long there is nothing to do; 0 when there is something now. */
-    private sleepMs(nowMs: number): number {
-        if (
-            this.events.length ||
-            this.mailbox.length ||
-            this.wantsStop ||
-            this.wantsStart ||
-            this.wantsRetry
-        )
-            return 0
-        let dueMs = sooner(this.connection.dueMs, this.session.dueMs())
-        for (const store of this.stores) dueMs = sooner(dueMs, store.dueMs())
-        if (dueMs < 0 || dueMs - nowMs > MAX_SLEEP_MS) return MAX_SLEEP_MS
-        return dueMs - nowMs
-    }
-
     // ---- what the socket says ----
-
-    /** The native that dials has come back. */
-    private answered(event: string) {
-        this.dialling = false
-        if (this.monitor) this.monitor.nativeDone()
-        // To a dial that was given up.
-        if (event === "open" && this.connection.state !== "connecting")
-            socketClose()
-    }
 
     /** Somebody else takes the socket: closes a dial that was given up, whose end we would not hear any more. */
     release() {
         if (!this.dialling) return
         socketClose()
-        this.answered("close")
-    }
-
-    /** Keeps an event for the supervisor; a peer that floods us ends the connection. */
-    private heard(event: string, arg: Buffer | string) {
-        const { events } = this
-        if (event === "data" && events.length >= MAX_CHUNKS + MAX_CHUNKS) {
-            if (this.flooded) return
-            this.flooded = true
-            this.dropped("chunk in", undefined, arg.length, "input too fast", 1)
-            event = "native"
-        }
-        events.push(event)
-        events.push(arg)
-        this.wake()
-    }
-
-    private async socketEvent() {
-        const event = this.events.shift()
-        const arg = this.events.shift()
-        if (event === "data") await this.takeChunk(arg)
-        else if (event === "open") this.connection.opened(ds.millis())
-        else this.socketFailed(event === "close" ? "closed" : event, arg + "")
-        await this.breathe(WORK_OF_POST)
-    }
-
-    private socketFailed(fault: SocketFault, text: string) {
-        this.byPeer = fault !== "native"
-        this.connection.socketFailed(fault, text, ds.millis())
-        this.byPeer = false
-    }
-
-    private async takeChunk(chunk: Buffer) {
-        const { session, handlers } = this
-        const { state } = this.connection
-        if (state !== "awaitingConnack" && state !== "connected") return
-        if (this.wire) this.wire("in", chunk)
-        session.push(chunk, ds.millis())
-        while (session.next(ds.millis())) {
-            await this.breathe(1 + session.subscriptions.length)
-            if (handlers.full()) await this.waitForHandlers()
-        }
-    }
-
-    /** A burst waits a little for handlers that are merely behind, not for one that is stuck. */
-    private async waitForHandlers() {
-        const { handlers } = this
-        while (
-            handlers.full() &&
-            this.handlersMs > 0 &&
-            this.events.length < MAX_CHUNKS_WAITING + MAX_CHUNKS_WAITING
-        ) {
-            this.handlersMs--
-            await ds.sleep(1)
-        }
-        if (!handlers.full()) this.handlersMs = HANDLERS_MS
+        answered(this, "close")
     }
 
     // ---- publishing ----
 
     /** Nobody wants a connection. */
     isStopped(): boolean {
-        return this.connection.state === "halted" && !this.wantsStart
+        return this.connection.state === "halted" && !(this.wants & Wish.start)
     }
 
     /** Why the broker would not take a message, as far as it has said. */
@@ -462,7 +319,7 @@ export class Client implements Port, SessionPort {
 
     /** Before a message leaves that has waited: when the next may, if it waited through the outage. */
     pace(nowMs: number) {
-        if (this.paced === 0) return
+        if (!this.paced) return
         this.paced--
         this.drainMs = nowMs + DRAIN_MS
     }
@@ -476,7 +333,8 @@ export class Client implements Port, SessionPort {
         count: number,
     ) {
         this.counters.dropped += count
-        if (this.told) this.told.drop(this, what, topic, bytes, reason)
+        const { log } = this.parts
+        if (log) log.drop(this, what, topic, bytes, reason)
     }
 
     // ---- Port: the connection's effects ----
@@ -513,7 +371,8 @@ export class Client implements Port, SessionPort {
 
     log(what: Decision, nowMs: number, cause?: Cause, flag?: boolean) {
         if (what === "lost") this.counters.losses++
-        if (this.told) this.told.decision(this, what, nowMs, cause, flag)
+        const { log } = this.parts
+        if (log) log.decision(this, what, nowMs, cause, flag)
     }
 
     changed() {
@@ -525,7 +384,7 @@ export class Client implements Port, SessionPort {
     send(packet: Buffer): number {
         if (this.wire) this.wire("out", packet)
         const code = socketWrite(packet)
-        if (code !== 0) this.heard("native", "")
+        if (code !== 0) heard(this, "native", "")
         return code
     }
 
@@ -595,17 +454,20 @@ export class Client implements Port, SessionPort {
         payload: string | Buffer,
         options?: PublishOptions,
     ): Promise<Outcome> {
-        const { checks, maxBytes } = this
-        const fault = checks && checks.message(topic, payload, options)
+        const { checks, qos1, maxMessageBytes } = this.parts
+        const fault = checks && checks.message(topic, payload, options, !!qos1)
         if (fault) return "refused: " + fault
         if (options && options.qos)
-            return this.qos1
-                ? await this.qos1.publish(topic, payload, options)
-                : "refused: qos 1 needs the option qos1, and 2 is not there"
-        // Before it is copied: there may not be room for two of it.
-        const bytes = sizeOf(topic) + sizeOf(payload) + PUBLISH_HEAD_BYTES
-        if (bytes > maxBytes)
-            return `refused: ${bytes} bytes, at most ${maxBytes}`
+            return qos1
+                ? await qos1.publish(topic, payload, options)
+                : "refused: no qos1"
+        // Before it is copied: there may not be room for two of it. A character is at most four bytes.
+        const most = (topic.length + payload.length + PUBLISH_HEAD_BYTES) << 2
+        if (most > maxMessageBytes) {
+            const bytes = sizeOf(topic) + sizeOf(payload) + PUBLISH_HEAD_BYTES
+            if (bytes > maxMessageBytes)
+                return `refused: ${bytes} bytes, at most ${maxMessageBytes}`
+        }
         const retain = !!options && !!options.retain
         const packet = publishPacket(topic, payload, 0, retain, 0, false)
         // Not through the mailbox: that would cost two more turns and, of a burst, the heap.
@@ -619,26 +481,7 @@ export class Client implements Port, SessionPort {
             nowMs = ds.millis()
         }
         const properties = options && options.properties
-        return this.publishNow(packet, nowMs, properties)
-    }
-
-    private publishNow(
-        packet: Buffer,
-        nowMs: number,
-        properties: Buffer,
-    ): Outcome {
-        const { outbox, session } = this
-        if (this.isStopped()) return "refused: stopped"
-        const fault = this.refusal(packet, properties)
-        if (fault !== undefined) return "refused: " + fault
-        if (session.up && (!outbox || outbox.entries() === 0))
-            if (session.send(packet, nowMs, properties) === 0) {
-                this.counters.published++
-                return "sent"
-            }
-        return outbox
-            ? outbox.keep(packet, properties, nowMs)
-            : "refused: offline"
+        return publishNow(this, packet, nowMs, properties)
     }
 
     /**
@@ -651,14 +494,16 @@ export class Client implements Port, SessionPort {
         handler: (message: Publish) => ds.AsyncVoid,
         qos: 0 | 1 = 0,
     ): Promise<Outcome> {
-        const { checks, session } = this
+        const { session } = this
+        const { checks } = this.parts
         const fault = checks && checks.subscription(filter, handler, qos)
         if (fault) return "refused: " + fault
-        const known = this.find(filter, handler)
-        // One that was refused after "queued" is asked for again, now.
-        if (known.length && known[0].state === "refused")
-            session.forget(known[0])
-        else if (known.length) return subscribed(known[0].state)
+        const known = find(this, filter, handler)
+        if (known) {
+            // One that was refused after "queued" is asked for again, now.
+            if (known.state !== "refused") return subscribed(known.state)
+            session.forget(known)
+        }
         if (session.subscriptions.length >= MAX_SUBSCRIPTIONS)
             return `refused: ${MAX_SUBSCRIPTIONS} subscriptions are the most`
         const s: Subscription = {
@@ -682,46 +527,32 @@ export class Client implements Port, SessionPort {
         filter: string,
         handler?: (message: Publish) => ds.AsyncVoid,
     ): Promise<Outcome> {
-        const found = this.find(filter, handler)
-        for (const s of found) {
+        let outcome = "refused: not subscribed"
+        while (true) {
+            const s = find(this, filter, handler)
+            if (s === undefined) return outcome
+            outcome = "done"
             this.session.unsubscribe(s, ds.millis())
             this.wake()
             while (s.packetId) await ds.sleep(LOOK_MS)
         }
-        return found.length ? "done" : "refused: not subscribed"
-    }
-
-    private find(
-        filter: string,
-        handler: (message: Publish) => ds.AsyncVoid,
-    ): Subscription[] {
-        const found: Subscription[] = []
-        for (const s of this.session.subscriptions)
-            if (
-                s.filter === filter &&
-                s.state !== "dropped" &&
-                (!handler || s.handlers[0] === handler)
-            )
-                found.push(s)
-        return found
     }
 
     /** Connects; harmless when it already does. */
     start() {
-        this.wantsStart = true
+        this.wants |= Wish.start
         this.wake()
     }
 
     /** Says goodbye to the broker and stays away until `start()`. What is in the outbox stays there. */
     stop() {
-        this.wantsStop = true
-        this.wantsStart = false
+        this.wants = (this.wants & Wish.retry) | Wish.stop
         this.wake()
     }
 
     /** Makes the next attempt now, and forgets that the broker was overloaded. */
     retryNow() {
-        this.wantsRetry = true
+        this.wants |= Wish.retry
         this.wake()
     }
 
@@ -759,6 +590,170 @@ export class Client implements Port, SessionPort {
             self.handlers.add(tell, undefined, 0, undefined)
         }
     }
+}
+
+async function turn(client: Client) {
+    client.work = WORK_PER_TURN
+    try {
+        // Input first: what has arrived may be the sign of life that a deadline waits for.
+        while (client.events.length) await socketEvent(client)
+        while (client.mailbox.length) {
+            const post = client.mailbox.shift()
+            await post()
+            client.work -= WORK_OF_POST
+            if (client.work <= 0) await breathe(client)
+        }
+        const nowMs = ds.millis()
+        // Most turns are for a message: what is not due costs no call.
+        if (client.wants) obey(client, nowMs)
+        const { dueMs } = client.connection
+        if (dueMs >= 0 && nowMs >= dueMs) client.connection.tick(nowMs)
+        client.session.tick(nowMs)
+        for (const store of client.stores) store.tick(nowMs)
+    } catch (e) {
+        survive(client, e)
+    }
+    const nowMs = ds.millis()
+    const restMs = sleepMs(client, nowMs)
+    if (client.monitor) client.monitor.beat(nowMs, nowMs + restMs)
+    if (restMs > 0) await ds.suspend(restMs)
+    else await ds.sleep(1)
+}
+
+/** Does what the application has asked for since the last turn. */
+function obey(client: Client, nowMs: number) {
+    const { wants, connection } = client
+    client.wants = 0
+    if (wants & Wish.stop) connection.stop(nowMs)
+    if (wants & Wish.start) connection.start(nowMs)
+    if (wants & Wish.retry) connection.retryNow(nowMs)
+}
+
+/** A bug of ours must cost client connection, not the program. */
+function survive(client: Client, e: unknown) {
+    console.error(e as any)
+    try {
+        client.connection.broken(retry(Why.internalError), ds.millis())
+    } catch (again) {
+        client.close()
+    }
+}
+
+/** So much work has been done that the other fibers must run. */
+async function breathe(client: Client) {
+    client.work = WORK_PER_TURN
+    await ds.sleep(1)
+}
+
+/** How long there is nothing to do; 0 when there is something now. */
+function sleepMs(client: Client, nowMs: number): number {
+    if (client.events.length || client.mailbox.length || client.wants) return 0
+    let dueMs = sooner(client.connection.dueMs, client.session.dueMs())
+    for (const store of client.stores) dueMs = sooner(dueMs, store.dueMs())
+    if (dueMs < 0 || dueMs - nowMs > MAX_SLEEP_MS) return MAX_SLEEP_MS
+    return dueMs - nowMs
+}
+
+/** The native that dials has come back. */
+function answered(client: Client, event: string) {
+    client.dialling = false
+    if (client.monitor) client.monitor.nativeDone()
+    // To a dial that was given up.
+    if (event === "open" && client.connection.state !== "connecting")
+        socketClose()
+}
+
+/** Keeps an event for the supervisor; a peer that floods us ends the connection. */
+function heard(client: Client, event: string, arg: Buffer | string) {
+    const { events } = client
+    if (event === "data" && events.length >= MAX_CHUNKS + MAX_CHUNKS) {
+        if (client.flooded) return
+        client.flooded = true
+        client.dropped("chunk in", undefined, arg.length, "input too fast", 1)
+        event = "native"
+    }
+    events.push(event)
+    events.push(arg)
+    client.wake()
+}
+
+async function socketEvent(client: Client) {
+    const event = client.events.shift()
+    const arg = client.events.shift()
+    if (event === "data") await takeChunk(client, arg)
+    else if (event === "open") client.connection.opened(ds.millis())
+    else socketFailed(client, event === "close" ? "closed" : event, arg + "")
+    client.work -= WORK_OF_POST
+    if (client.work <= 0) await breathe(client)
+}
+
+function socketFailed(client: Client, fault: SocketFault, text: string) {
+    client.byPeer = fault !== "native"
+    client.connection.socketFailed(fault, text, ds.millis())
+    client.byPeer = false
+}
+
+async function takeChunk(client: Client, chunk: Buffer) {
+    const { session, handlers } = client
+    const { state } = client.connection
+    if (state !== "awaitingConnack" && state !== "connected") return
+    if (client.wire) client.wire("in", chunk)
+    session.push(chunk, ds.millis())
+    while (session.next(ds.millis())) {
+        client.work -= 1 + session.subscriptions.length
+        if (client.work <= 0) await breathe(client)
+        if (handlers.full()) await waitForHandlers(client)
+    }
+}
+
+/** A burst waits a little for handlers that are merely behind, not for one that is stuck. */
+async function waitForHandlers(client: Client) {
+    const { handlers } = client
+    while (
+        handlers.full() &&
+        client.handlersMs > 0 &&
+        client.events.length < MAX_CHUNKS_WAITING + MAX_CHUNKS_WAITING
+    ) {
+        client.handlersMs--
+        await ds.sleep(1)
+    }
+    if (!handlers.full()) client.handlersMs = HANDLERS_MS
+}
+
+function publishNow(
+    client: Client,
+    packet: Buffer,
+    nowMs: number,
+    properties: Buffer,
+): Outcome {
+    const { session } = client
+    const { codec, outbox } = client.parts
+    // With a session up it is not stopped, and most codecs take everything: no calls for that.
+    if (!session.up && client.isStopped()) return "refused: stopped"
+    const fault = codec.refuses && codec.refuses(packet, properties)
+    if (fault !== undefined) return "refused: " + fault
+    if (session.up && (!outbox || outbox.entries() === 0))
+        if (session.send(packet, nowMs, properties) === 0) {
+            client.counters.published++
+            return "sent"
+        }
+    return outbox ? outbox.keep(packet, properties, nowMs) : "refused: offline"
+}
+
+/** A subscription with this filter and handler (any, when left out) that is not dropped. */
+function find(
+    client: Client,
+    filter: string,
+    handler: (message: Publish) => ds.AsyncVoid,
+): Subscription | undefined {
+    for (const s of client.session.subscriptions)
+        if (
+            s.filter === filter &&
+            s.state !== "dropped" &&
+            (!handler || s.handlers[0] === handler)
+        )
+            return s
+    return undefined
 }
 
 /** What `subscribe` says of a subscription in this state. */

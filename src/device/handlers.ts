@@ -22,20 +22,20 @@ interface Call {
 
 /** @devsWhenUsed */
 export class Handlers {
-    private calls: Call[] = []
-    private bytes = 0
+    calls: Call[] = []
+    bytes = 0
     /** Calls since time last had a chance to pass. */
-    private run = 0
-    private fiber: ds.Fiber
+    run = 0
+    fiber: ds.Fiber
     /** The fiber waits for a call. It may also be suspended inside a handler, and is not ours to wake then. */
-    private idle = false
+    idle = false
 
     /** @param counters where a handler that throws is counted */
-    constructor(private readonly counters: { handlerErrors: number }) {
+    constructor(readonly counters: { handlerErrors: number }) {
         const self = this
         const run = async () => {
             self.fiber = ds.Fiber.self()
-            while (true) await self.turn()
+            while (true) await turn(self)
         }
         run.start()
     }
@@ -72,24 +72,24 @@ export class Handlers {
     isOwn(fiber: ds.Fiber): boolean {
         return this.fiber === fiber
     }
+}
 
-    private async turn() {
-        const call = this.calls.shift()
-        if (call === undefined) {
-            this.idle = true
-            return await ds.suspend()
-        }
-        this.bytes -= call.bytes
-        if (call.owner && call.owner.state === "dropped") return
-        try {
-            await call.handler(call.arg)
-        } catch (e) {
-            this.counters.handlerErrors++
-            console.error(e as any)
-        }
-        // Each call has the VM's whole allowance of steps for itself. 0 ms is enough for that, but time
-        // stands still in it: calls that lead to calls must not go on so for ever.
-        this.run = this.run < MAX_CALLS ? this.run + 1 : 0
-        await ds.sleep(this.run === 0 ? 1 : 0)
+async function turn(handlers: Handlers) {
+    const call = handlers.calls.shift()
+    if (call === undefined) {
+        handlers.idle = true
+        return await ds.suspend()
     }
+    handlers.bytes -= call.bytes
+    if (call.owner && call.owner.state === "dropped") return
+    try {
+        await call.handler(call.arg)
+    } catch (e) {
+        handlers.counters.handlerErrors++
+        console.error(e as any)
+    }
+    // Each call has the VM's whole allowance of steps for itself. 0 ms is enough for that, but time
+    // stands still in it: calls that lead to calls must not go on so for ever.
+    handlers.run = handlers.run < MAX_CALLS ? handlers.run + 1 : 0
+    await ds.sleep(handlers.run === 0 ? 1 : 0)
 }

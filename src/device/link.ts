@@ -2,6 +2,7 @@
 // start over when it is stuck. A device without such a service (the simulator) has a network.
 import * as ds from "@devicescript/core"
 import { ipText, Link, type LinkChange } from "../core/link"
+import type { Client, LinkPart } from "./client"
 import { log } from "./log"
 
 /** Told of every change of the link. */
@@ -83,4 +84,16 @@ export function wifiLink(changed: LinkHandler) {
         failed = ssid || "the network"
         wake()
     })
+}
+
+/** The part of a client that follows a network: `wifiLink`, or another function of its kind. */
+export function followLink(watch: (changed: LinkHandler) => void): LinkPart {
+    return client =>
+        watch(change => client.post(() => linkChanged(client, change)))
+}
+
+function linkChanged({ connection }: Client, change: LinkChange) {
+    const nowMs = ds.millis()
+    if (change !== "up") connection.linkDown(nowMs)
+    if (change !== "down") connection.linkUp(nowMs)
 }

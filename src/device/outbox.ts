@@ -65,11 +65,11 @@ class Waiting implements Outbox0 {
 
     dueMs(): number {
         const { session, drainMs } = this.client
-        return session.up && this.outbox.entries() > 0 ? drainMs : -1
+        return session.up && this.outbox.waiting.length > 0 ? drainMs : -1
     }
 
     entries(): number {
-        return this.outbox.entries()
+        return this.outbox.waiting.length
     }
 
     closed() {}

@@ -32,7 +32,7 @@ export async function reboot(
     const giveUpMs = ds.millis() + GOODBYE_MS
     while (client.state() !== "halted" && ds.millis() < giveUpMs)
         await ds.sleep(20)
-    if (client.qos1) await client.qos1.save()
+    if (client.parts.qos1) await client.parts.qos1.save()
     ds.reboot()
     return true
 }

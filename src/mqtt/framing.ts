@@ -11,20 +11,22 @@ import type { Malformed, Packet } from "./parser"
 export abstract class Framer {
     // the VM looks fields up one by one in this order: busy ones first, and few of them
     /** The first byte of the packet: type and flags. */
-    first = 0
+    first!: number
     /** The remaining length, 0..268,435,455; -1 for one of more than four bytes (2.2.3), which ends the stream. */
-    bodyBytes = 0
-    private chunk: Buffer | undefined = undefined
-    private at = 0
+    bodyBytes!: number
+    private chunk: Buffer | undefined
+    private at!: number
     /** Bytes of the fixed header that have come. */
     headBytes = 0
-    private inBody = false
+    private inBody: boolean | undefined
     /** Bytes of the body held or skipped so far. */
-    private done = 0
-    private held: Buffer | undefined = undefined
+    private done!: number
+    private held: Buffer | undefined
     /** Of an oversize PUBLISH with QoS 1. */
-    protected skippedId = 0
-    private dead = false
+    protected skippedId!: number
+    /** The packet exceeds `maxPacketBytes`. */
+    protected oversize!: boolean
+    private dead: boolean | undefined
 
     /**
      * @param maxPacketBytes largest packet to take whole, fixed header included: 16..65,535 bytes. A packet may
@@ -37,16 +39,6 @@ export abstract class Framer {
 
     /** Reads a packet's body, `source[at .. at+bodyBytes)`; of an oversize one only the first `maxPacketBytes` bytes are there. */
     protected abstract decode(source: Buffer, at: number): Packet
-
-    /** Size of the whole packet, fixed header included. */
-    packetBytes(): number {
-        return this.headBytes + this.bodyBytes
-    }
-
-    /** Whether the packet exceeds `maxPacketBytes`. */
-    protected oversize(): boolean {
-        return this.headBytes + this.bodyBytes > this.maxPacketBytes
-    }
 
     /**
      * Takes the next bytes of the stream. The chunk must stay unchanged until `next` returns undefined;
@@ -107,6 +99,7 @@ export abstract class Framer {
                 if (n < 5) return this.usedUp()
                 this.bodyBytes = -1
             }
+            this.oversize = n + this.bodyBytes > this.maxPacketBytes
             const fault = this.headFault()
             if (fault !== undefined) return fault
             this.inBody = true
@@ -114,7 +107,7 @@ export abstract class Framer {
         }
         const rest = end - at
         const { bodyBytes, held } = this
-        if (rest < bodyBytes || held !== undefined || this.oversize())
+        if (rest < bodyBytes || held !== undefined || this.oversize)
             return this.hold(chunk, at, rest)
         return this.take(chunk, at, at + bodyBytes)
     }

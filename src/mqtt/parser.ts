@@ -118,12 +118,9 @@ const enum PacketType {
     connack = 2,
     publish = 3,
     puback = 4,
-    pubrec = 5,
-    pubcomp = 7,
     suback = 9,
     unsuback = 11,
     pingresp = 13,
-    reserved = 15,
 }
 
 /** A streaming parser for one connection. */
@@ -143,8 +140,13 @@ export class Parser extends Framer {
         if (bodyBytes < 0) why = Why.badLength
         else
             switch (type) {
-                case PacketType.publish:
-                    return this.publishHeadFault(first & 15)
+                case PacketType.publish: {
+                    // qos 2 or 3, or dup with qos 0
+                    const flags = first & 14
+                    return flags & 4 || flags === 8
+                        ? this.publishHeadFault(flags)
+                        : undefined
+                }
                 case PacketType.connack:
                 case PacketType.puback:
                 case PacketType.unsuback:
@@ -157,30 +159,21 @@ export class Parser extends Framer {
                     min = 0
                     max = 0
                     break
-                case 0:
-                case PacketType.reserved:
-                    why = Why.reservedType
-                    break
                 default:
-                    why =
-                        type >= PacketType.pubrec && type <= PacketType.pubcomp
-                            ? Why.qos2Type
-                            : Why.clientsType
+                    why = Why.wrongType
             }
         if (why === 0) {
             if (first & 15) why = Why.badFlags
             else if (bodyBytes < min || bodyBytes > max) why = Why.wrongSize
-            else if (this.oversize()) why = Why.tooLarge
+            else if (this.oversize) why = Why.tooLarge
             else return undefined
         }
         return this.malformed(why)
     }
 
-    private publishHeadFault(flags: number): Malformed | undefined {
+    private publishHeadFault(flags: number): Malformed {
         if ((flags & 6) === 6) return this.malformed(Why.qos3)
-        if (flags & 4) return this.malformed(Why.qos2)
-        if ((flags & 10) === 8) return this.malformed(Why.dupQos0)
-        return undefined
+        return this.malformed(flags & 4 ? Why.qos2 : Why.dupQos0)
     }
 
     protected override decode(source: Buffer, at: number): Packet {
@@ -222,7 +215,7 @@ export class Parser extends Framer {
         if (2 + topicBytes > bodyBytes) return this.malformed(Why.topicTooLong)
         if (payloadAt > bodyBytes) return this.malformed(Why.noPacketId)
 
-        const oversize = this.oversize()
+        const { oversize } = this
         let packetId = 0
         let textBytes = topicBytes
         if (oversize) {
@@ -239,7 +232,7 @@ export class Parser extends Framer {
         if (topic.indexOf("+") >= 0 || topic.indexOf("#") >= 0)
             return this.malformed(Why.wildcard)
         if (oversize) {
-            const packetBytes = this.packetBytes()
+            const packetBytes = this.headBytes + bodyBytes
             return { type: "oversize", topic, packetBytes, qos, packetId }
         }
         return {

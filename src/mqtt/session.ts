@@ -121,20 +121,21 @@ export class Session {
     /** True between CONNACK 0 and the end of the connection. */
     up = false
     readonly codec: Codec
+    lastPacketId = 0
+    // From here on set when a connection begins.
     /** SUBSCRIBEs and UNSUBSCRIBEs without their answer. */
-    private asked = 0
-    private lastInMs = 0
-    private lastOutMs = 0
+    asked!: number
+    lastInMs!: number
+    lastOutMs!: number
     /** When the PINGREQ left that has had no answer; -1 when there is none. */
-    private pingedMs = -1
+    pingedMs!: number
     /** When what was refused is asked for again; -1 when there is nothing. */
-    private askAgainMs = -1
-    private lastPacketId = 0
-    private pingAfterMs = 0
+    askAgainMs!: number
+    pingAfterMs!: number
 
     constructor(
-        private readonly options: SessionOptions,
-        private readonly port: SessionPort,
+        readonly options: SessionOptions,
+        readonly port: SessionPort,
     ) {
         this.codec = options.codec
     }
@@ -173,7 +174,7 @@ export class Session {
     /** Says goodbye: the farewell, then DISCONNECT. */
     leave(nowMs: number) {
         if (!this.up) return
-        this.announce(this.options.farewell, nowMs)
+        announce(this, this.options.farewell, nowMs)
         this.send(emptyPacket(DISCONNECT), nowMs)
         this.up = false
     }
@@ -190,7 +191,7 @@ export class Session {
         if (!this.up) return -1
         let dueMs = this.askAgainMs
         if (this.pingAfterMs > 0) {
-            const pingMs = this.pingDueMs()
+            const pingMs = pingDueMs(this)
             if (dueMs < 0 || pingMs < dueMs) dueMs = pingMs
         }
         if (this.asked > 0)
@@ -200,18 +201,11 @@ export class Session {
         return dueMs
     }
 
-    /** When to ping or, after a PINGREQ, to give the peer up. */
-    private pingDueMs(): number {
-        const { pingedMs, lastInMs, lastOutMs } = this
-        if (pingedMs >= 0) return pingedMs + this.options.pingMs
-        return (lastInMs < lastOutMs ? lastInMs : lastOutMs) + this.pingAfterMs
-    }
-
     /** Does what is due. Give it all input first: a PINGRESP in the queue is a sign of life. */
     tick(nowMs: number) {
         if (!this.up) return
-        this.expire(nowMs)
-        if (this.pingAfterMs === 0 || nowMs < this.pingDueMs()) return
+        if (this.asked > 0 || this.askAgainMs >= 0) expire(this, nowMs)
+        if (this.pingAfterMs === 0 || nowMs < pingDueMs(this)) return
         if (this.pingedMs >= 0) return this.port.silent()
         this.pingedMs = nowMs
         this.send(emptyPacket(PINGREQ), nowMs)
@@ -229,7 +223,7 @@ export class Session {
     /** Adds a subscription and asks for it as soon as that is possible; its `state` tells how far that is. */
     subscribe(subscription: Subscription, nowMs: number) {
         this.subscriptions.push(subscription)
-        this.askMore(nowMs)
+        askMore(this, nowMs)
     }
 
     /** Drops a subscription; nothing is delivered to it any more. Its `packetId` is 0 once the broker has answered or need not. */
@@ -248,23 +242,17 @@ export class Session {
         const { subscriptions } = this
         // The same filter may still be wanted by another handler. If not, even one that was never
         // asked for is taken back: the broker may hold it for a handler dropped before.
-        if (!this.up || this.wants(subscription.filter))
+        if (!this.up || wants(this, subscription.filter))
             return this.forget(subscription)
         if (subscriptions.indexOf(subscription) < 0)
             subscriptions.push(subscription)
-        this.ask(UNSUBSCRIBE, subscription, nowMs)
+        ask(this, UNSUBSCRIBE, subscription, nowMs)
     }
 
     /** Takes a subscription out without a word to the broker. */
     forget(subscription: Subscription) {
         const at = this.subscriptions.indexOf(subscription)
         if (at >= 0) removeAt(this.subscriptions, at)
-    }
-
-    private wants(filter: string): boolean {
-        for (const s of this.subscriptions)
-            if (s.filter === filter && s.state !== "dropped") return true
-        return false
     }
 
     /** Handles one packet of what was pushed; false when there is none left. */
@@ -279,93 +267,10 @@ export class Session {
         }
         if (reliable && reliable.takes(packet, this, nowMs)) return true
         if (packet.type === "malformed") port.violation(packet.reason)
-        else if (packet.type === "connack") this.connack(packet, nowMs)
+        else if (packet.type === "connack") connack(this, packet, nowMs)
         else if (!this.up) port.violation(Why.notConnack)
-        else this.handle(packet, nowMs)
+        else handle(this, packet, nowMs)
         return true
-    }
-
-    private handle(packet: Packet, nowMs: number) {
-        switch (packet.type) {
-            case "publish":
-                if (packet.qos) this.acknowledge(packet.packetId, nowMs)
-                for (const s of this.subscriptions)
-                    if (
-                        s.state !== "refused" &&
-                        s.state !== "dropped" &&
-                        matches(s.filter, packet.topic)
-                    )
-                        this.port.deliver(s, packet)
-                return
-            case "oversize":
-                if (packet.qos) this.acknowledge(packet.packetId, nowMs)
-                this.port.skipped(packet.topic, packet.packetBytes)
-                return
-            case "suback":
-                return this.suback(packet, nowMs)
-            case "unsuback": {
-                const s = this.answered(packet.packetId, true)
-                if (s === undefined) return
-                this.forget(s)
-                return this.askMore(nowMs)
-            }
-            case "disconnect":
-                return this.port.dismissed(packet.code)
-        }
-    }
-
-    private acknowledge(packetId: number, nowMs: number) {
-        this.send(pubackPacket(packetId), nowMs)
-    }
-
-    private connack(connack: Connack, nowMs: number) {
-        const { port } = this
-        const { code, keepAliveSeconds } = connack
-        if (this.up) return port.violation(Why.secondConnack)
-        if (code !== 0) return port.connack(code, false)
-        this.up = true
-        let seconds = this.options.connect.keepAliveSeconds
-        // [MQTT-3.1.2-21] of MQTT 5: the broker's counts. That bounds how seldom we ping; how soon a dead peer is noticed
-        // stays ours, so its own never makes that later, nor (0) never.
-        if (keepAliveSeconds && (seconds === 0 || keepAliveSeconds < seconds))
-            seconds = keepAliveSeconds
-        // A little early, so that the wire's delay does not make it late.
-        this.pingAfterMs = seconds * 875
-        port.connack(0, connack.sessionPresent)
-        this.announce(this.options.birth, nowMs)
-        this.askMore(nowMs)
-    }
-
-    private announce(what: Announcement | undefined, nowMs: number) {
-        if (what === undefined) return
-        const { topic, payload, retain } = what
-        const { codec } = this
-        const packet = publishPacket(topic, payload, 0, retain, 0, false)
-        const fault = codec.refuses && codec.refuses(packet)
-        if (fault) this.port.unsent(topic, packet.length, fault)
-        else this.send(packet, nowMs)
-    }
-
-    /** Asks for what has not been asked for on this connection, a few at a time. */
-    private askMore(nowMs: number) {
-        if (!this.up) return
-        for (const s of this.subscriptions) {
-            if (this.asked >= SUBSCRIBE_WINDOW) return
-            if (s.state !== "new") continue
-            s.state = "asked"
-            this.ask(SUBSCRIBE, s, nowMs)
-        }
-        const { reliable } = this.options
-        if (reliable)
-            while (this.asked < SUBSCRIBE_WINDOW)
-                if (!reliable.retracts(this, nowMs)) return
-    }
-
-    private ask(first: number, s: Subscription, nowMs: number) {
-        this.asked++
-        s.packetId = this.freePacketId()
-        s.dueMs = nowMs + this.options.pingMs
-        this.send(filterPacket(first, s.packetId, s.filter, s.qos), nowMs)
     }
 
     /** An identifier that nothing on its way has, 1..65535; the numbers come round. */
@@ -374,67 +279,173 @@ export class Session {
         let id = this.lastPacketId
         while (
             id === this.lastPacketId ||
-            this.find(id) !== undefined ||
+            awaiting(this, id) !== undefined ||
             (reliable && reliable.holds(id))
         )
             id = id < MAX_PACKET_ID ? id + 1 : 1
         this.lastPacketId = id
         return id
     }
+}
 
-    /** What waits for the answer with this identifier. */
-    private find(packetId: number): Subscription | undefined {
-        for (const s of this.subscriptions)
-            if (s.packetId === packetId) return s
-        return undefined
-    }
+/** When to ping or, after a PINGREQ, to give the peer up. */
+function pingDueMs(session: Session): number {
+    const { pingedMs, lastInMs, lastOutMs } = session
+    if (pingedMs >= 0) return pingedMs + session.options.pingMs
+    return (lastInMs < lastOutMs ? lastInMs : lastOutMs) + session.pingAfterMs
+}
 
-    /** The subscription that an answer is for; undefined for one that came too late. */
-    private answered(
-        packetId: number,
-        leaving: boolean,
-    ): Subscription | undefined {
-        const s = this.find(packetId)
-        if (s === undefined || (s.state === "dropped") !== leaving)
-            return undefined
-        s.packetId = 0
-        this.asked--
-        return s
-    }
+function wants(session: Session, filter: string): boolean {
+    for (const s of session.subscriptions)
+        if (s.filter === filter && s.state !== "dropped") return true
+    return false
+}
 
-    private suback({ packetId, codes, reason }: Suback, nowMs: number) {
-        const s = this.answered(packetId, false)
-        if (s === undefined) return
-        if (codes.length !== 1) return this.port.violation(Why.subackCount)
-        settle(s, codes[0] >= 0x80 ? "refused" : "live")
-        if (s.state === "refused") {
-            if (reason !== undefined)
-                s.why = this.codec.verdict(codes[0], false).reason as string
-            this.port.refused(s)
-            this.askAgainMs = nowMs + ASK_AGAIN_MS
+function handle(session: Session, packet: Packet, nowMs: number) {
+    switch (packet.type) {
+        case "publish":
+            if (packet.qos) acknowledge(session, packet.packetId, nowMs)
+            for (const s of session.subscriptions)
+                if (
+                    s.state !== "refused" &&
+                    s.state !== "dropped" &&
+                    matches(s.filter, packet.topic)
+                )
+                    session.port.deliver(s, packet)
+            return
+        case "oversize":
+            if (packet.qos) acknowledge(session, packet.packetId, nowMs)
+            session.port.skipped(packet.topic, packet.packetBytes)
+            return
+        case "suback":
+            return suback(session, packet, nowMs)
+        case "unsuback": {
+            const s = answered(session, packet.packetId, true)
+            if (s === undefined) return
+            session.forget(s)
+            return askMore(session, nowMs)
         }
-        this.askMore(nowMs)
+        case "disconnect":
+            return session.port.dismissed(packet.code)
     }
+}
 
-    /** Gives up waiting for answers that are overdue, and asks again for what was refused; the connection stays. */
-    private expire(nowMs: number) {
-        const { subscriptions } = this
-        if (this.asked > 0)
-            for (let i = subscriptions.length - 1; i >= 0; --i) {
-                const s = subscriptions[i]
-                if (!s.packetId || nowMs < s.dueMs) continue
-                s.packetId = 0
-                this.asked--
-                if (s.state === "dropped") removeAt(subscriptions, i)
-                else settle(s, "unanswered")
-            }
-        if (this.askAgainMs >= 0 && nowMs >= this.askAgainMs) {
-            this.askAgainMs = -1
-            for (const s of subscriptions)
-                if (s.state === "refused") s.state = "new"
-        }
-        this.askMore(nowMs)
+function acknowledge(session: Session, packetId: number, nowMs: number) {
+    session.send(pubackPacket(packetId), nowMs)
+}
+
+function connack(session: Session, connack: Connack, nowMs: number) {
+    const { port } = session
+    const { code, keepAliveSeconds } = connack
+    if (session.up) return port.violation(Why.secondConnack)
+    if (code !== 0) return port.connack(code, false)
+    session.up = true
+    let seconds = session.options.connect.keepAliveSeconds
+    // [MQTT-3.1.2-21] of MQTT 5: the broker's counts. That bounds how seldom we ping; how soon a dead peer is noticed
+    // stays ours, so its own never makes that later, nor (0) never.
+    if (keepAliveSeconds && (seconds === 0 || keepAliveSeconds < seconds))
+        seconds = keepAliveSeconds
+    // A little early, so that the wire's delay does not make it late.
+    session.pingAfterMs = seconds * 875
+    port.connack(0, connack.sessionPresent)
+    announce(session, session.options.birth, nowMs)
+    askMore(session, nowMs)
+}
+
+function announce(
+    session: Session,
+    what: Announcement | undefined,
+    nowMs: number,
+) {
+    if (what === undefined) return
+    const { topic, payload, retain } = what
+    const { codec } = session
+    const packet = publishPacket(topic, payload, 0, retain, 0, false)
+    const fault = codec.refuses && codec.refuses(packet)
+    if (fault) session.port.unsent(topic, packet.length, fault)
+    else session.send(packet, nowMs)
+}
+
+/** Asks for what has not been asked for on session connection, a few at a time. */
+function askMore(session: Session, nowMs: number) {
+    if (!session.up) return
+    for (const s of session.subscriptions) {
+        if (session.asked >= SUBSCRIBE_WINDOW) return
+        if (s.state !== "new") continue
+        s.state = "asked"
+        ask(session, SUBSCRIBE, s, nowMs)
     }
+    const { reliable } = session.options
+    if (reliable)
+        while (session.asked < SUBSCRIBE_WINDOW)
+            if (!reliable.retracts(session, nowMs)) return
+}
+
+function ask(session: Session, first: number, s: Subscription, nowMs: number) {
+    session.asked++
+    s.packetId = session.freePacketId()
+    s.dueMs = nowMs + session.options.pingMs
+    session.send(filterPacket(first, s.packetId, s.filter, s.qos), nowMs)
+}
+
+/** What waits for the answer with session identifier. */
+function awaiting(
+    session: Session,
+    packetId: number,
+): Subscription | undefined {
+    for (const s of session.subscriptions) if (s.packetId === packetId) return s
+    return undefined
+}
+
+/** The subscription that an answer is for; undefined for one that came too late. */
+function answered(
+    session: Session,
+    packetId: number,
+    leaving: boolean,
+): Subscription | undefined {
+    const s = awaiting(session, packetId)
+    if (s === undefined || (s.state === "dropped") !== leaving) return undefined
+    s.packetId = 0
+    session.asked--
+    return s
+}
+
+function suback(
+    session: Session,
+    { packetId, codes, reason }: Suback,
+    nowMs: number,
+) {
+    const s = answered(session, packetId, false)
+    if (s === undefined) return
+    if (codes.length !== 1) return session.port.violation(Why.subackCount)
+    settle(s, codes[0] >= 0x80 ? "refused" : "live")
+    if (s.state === "refused") {
+        if (reason !== undefined)
+            s.why = session.codec.verdict(codes[0], false).reason as string
+        session.port.refused(s)
+        session.askAgainMs = nowMs + ASK_AGAIN_MS
+    }
+    askMore(session, nowMs)
+}
+
+/** Gives up waiting for answers that are overdue, and asks again for what was refused; the connection stays. */
+function expire(session: Session, nowMs: number) {
+    const { subscriptions } = session
+    if (session.asked > 0)
+        for (let i = subscriptions.length - 1; i >= 0; --i) {
+            const s = subscriptions[i]
+            if (!s.packetId || nowMs < s.dueMs) continue
+            s.packetId = 0
+            session.asked--
+            if (s.state === "dropped") removeAt(subscriptions, i)
+            else settle(s, "unanswered")
+        }
+    if (session.askAgainMs >= 0 && nowMs >= session.askAgainMs) {
+        session.askAgainMs = -1
+        for (const s of subscriptions)
+            if (s.state === "refused") s.state = "new"
+    }
+    askMore(session, nowMs)
 }
 
 function settle(s: Subscription, state: SubscriptionState) {

@@ -88,10 +88,10 @@ export class Parser5 extends Framer {
                     `packet type ${type} with flags ${first & 15}`,
                 )
         }
-        if (this.oversize())
+        if (this.oversize)
             return this.malformed(
                 "3.1.2-27",
-                `packet of ${this.packetBytes()}, over ${maxPacketBytes} bytes`,
+                `packet of ${this.headBytes + bodyBytes}, over ${maxPacketBytes} bytes`,
                 PACKET_TOO_LARGE,
             )
         return undefined

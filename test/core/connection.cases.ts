@@ -205,7 +205,7 @@ export class World implements Port {
             dueMs,
             sinceMs,
             hasLink,
-            startAgain,
+            !!startAgain,
             attempts,
             ceilingMs,
             proven,
