@@ -1,6 +1,6 @@
 // One VM with a program of the bench (test/bytecode/bench-*.ts), on a clock of its own, at a broker that costs next to
 // nothing: it answers by the first byte of what is written and counts.
-import { walkHeap } from "../lab/heap"
+import { liveHeapBytes, walkHeap } from "../lab/heap"
 import { encode } from "../lab/mqtt-wire"
 import { VirtualClock } from "../vm/clock"
 import { DeviceVm } from "../vm/device"
@@ -92,6 +92,11 @@ export class Rig {
     /** What the heap holds now, garbage included unless it collects all the time. */
     heap() {
         return walkHeap(this.device.memory)
+    }
+
+    /** Bytes of the heap that a collection would leave. */
+    liveHeapBytes() {
+        return liveHeapBytes(this.device.memory)
     }
 
     /** Publishes with this QoS until there are so many more, or some beyond. */

@@ -163,7 +163,7 @@ async function trafficOf(
     rig.stop()
     // With a collection at every allocation: what is in use is what is needed.
     const strict = await Rig.start(program, true)
-    const restBytes = strict.heap().usedBytes
+    const restBytes = strict.liveHeapBytes()
     const peaks = await looksAt(strict, direction)
     strict.stop()
     const first = looks[0]
