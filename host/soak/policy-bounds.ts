@@ -79,7 +79,6 @@ export function nextCeiling(
     beforeMs: number,
     wasProven: boolean,
     proven: boolean,
-    silentMs: number,
 ): Range {
     const [from, to] = beforeMs < 0 ? firstCeiling(p) : [beforeMs, beforeMs]
     if (p.spreadMs > 0) {
@@ -94,16 +93,34 @@ export function nextCeiling(
     const next = (c: number) => {
         if (2 * c > limit)
             return proven || p.jitter === "none" || c > limit ? limit : c
-        let n = 2 * c
-        while (n < silentMs && 2 * n <= limit) n *= 2
-        return n
+        return 2 * c
     }
     return [Math.min(next(from), next(to)), Math.max(next(from), next(to))]
 }
 
-/** Whether a ceiling stays as it is after silence, until the third such attempt. */
-export const outlasts = (ceilingMs: number, silentMs: number) =>
-    silentMs > 0 && ceilingMs >= silentMs
+/** So many silent attempts are made under a ceiling. */
+export const SILENCES = 4
+
+/** A ceiling that silence has made to fit: between once and twice the silence, where the limit allows. */
+export function fit(
+    p: Policy,
+    beforeMs: number,
+    proven: boolean,
+    silentMs: number,
+): Range {
+    const limit = limitOf(p.jitter, proven ? p.overloadCapMs : p.capMs)
+    const one = (from: number) => {
+        let c = from
+        while (c < silentMs && 2 * c <= limit) c *= 2
+        while (!proven && c >= 2 * silentMs) c = Math.floor(c / 2)
+        return c
+    }
+    const range = beforeMs < 0 ? firstCeiling(p) : [beforeMs, beforeMs]
+    // From a range of first ceilings, those that land on either side of a doubling.
+    const all = [one(range[0]), one(range[1])]
+    if (range[0] === range[1]) return [all[0], all[1]]
+    return [Math.min(...all, silentMs), Math.max(...all, 2 * silentMs)]
+}
 
 /** A ceiling, halved until it is one for a broker that is merely down. */
 export function halved(p: Policy, ceilingMs: number): number {

@@ -12,13 +12,14 @@ import {
     easedCeiling,
     firstCeiling,
     firstWait,
+    fit,
     halved,
     isIn,
     nextCeiling,
-    outlasts,
     proves,
     REOPEN_MS,
     silence,
+    SILENCES,
     slowCeiling,
     slowWait,
     waitUnder,
@@ -67,7 +68,7 @@ export class PolicyWatch {
     private n = 0
     ceilingMs = 0
     private proven = false
-    /** Silent attempts since the ceiling last grew; -1 when that is not sure. */
+    /** Silent attempts in a row under this ceiling; -1 when that is not sure. */
     private silences = 0
     private longWait = false
     private hasLink = true
@@ -428,7 +429,7 @@ export class PolicyWatch {
         )
         this.checkWait(line, silences)
         const fits = silences.some(ms => this.fits(line, evidence, ms))
-        this.countSilence(line, silences[0])
+        this.countSilence(tookMs, silences[0])
         if (!fits)
             this.report(
                 "ceiling",
@@ -470,25 +471,37 @@ export class PolicyWatch {
         const proven = wasProven || proves(evidence)
         const p = this.promises.policy
         if (line.proven !== proven) return false
-        if (this.maySpread(beforeMs, silentMs) && this.silences !== 2) {
-            if (line.ceilingMs === beforeMs) return true
-            if (this.silences >= 0) return false
-        }
-        const range = nextCeiling(p, beforeMs, wasProven, proven, silentMs)
-        return isIn(line.ceilingMs, range)
+        const next =
+            silentMs > 0 && p.spreadMs === 0
+                ? this.afterSilence(beforeMs, proven, silentMs)
+                : [nextCeiling(p, beforeMs, wasProven, proven)]
+        return next.some(range => isIn(line.ceilingMs, range))
     }
 
-    /** A ceiling that silence doubles only every third time. */
-    private maySpread(ceilingMs: number, silentMs: number) {
-        const isFitted = this.promises.policy.spreadMs > 0
-        return !isFitted && outlasts(ceilingMs, silentMs)
+    /** The ceilings that may follow one after silence. */
+    private afterSilence(beforeMs: number, proven: boolean, silentMs: number) {
+        const p = this.promises.policy
+        const { silences } = this
+        const fits = beforeMs >= silentMs
+        const ranges: Range[] = []
+        if (silences <= 0 || !fits)
+            ranges.push(fit(p, beforeMs, proven, silentMs))
+        if (fits && silences !== 0 && silences !== SILENCES)
+            ranges.push([beforeMs, beforeMs])
+        if (fits && (silences < 0 || silences === SILENCES))
+            ranges.push(nextCeiling(p, beforeMs, proven, proven))
+        return ranges
     }
 
-    private countSilence({ ceilingMs }: RetryLine, silentMs: number) {
-        const stays =
-            this.maySpread(this.ceilingMs, silentMs) &&
-            ceilingMs === this.ceilingMs
-        if (!stays || this.silences === 2) this.silences = 0
-        else if (this.silences >= 0) this.silences++
+    private countSilence(tookMs: number, silentMs: number) {
+        const { policy } = this.promises
+        const isClose = (ms: number) => Math.abs(ms - tookMs) <= SLACK_MS
+        const isUnsure =
+            tookMs > 0 && (isClose(policy.minMs) || isClose(this.ceilingMs))
+        if (silentMs === 0) this.silences = isUnsure ? -1 : 0
+        else if (isUnsure || this.silences < 0) this.silences = -1
+        else if (this.silences === 0 || this.ceilingMs < silentMs)
+            this.silences = 1
+        else this.silences = this.silences < SILENCES ? this.silences + 1 : 1
     }
 }

@@ -32,10 +32,11 @@
 // Silence. Where a refusal takes milliseconds, a broker that says nothing takes the whole dial timeout, ours or the system's,
 // and the attempt is most of the pause. So after an attempt longer than min that met nobody (refused or silent),
 // - the wait counts from its start: under the ceiling c it is drawn from what the attempt left of it, e = max(min, c - took);
-// - a ceiling shorter than the attempt, which spreads nothing, is doubled until it is no shorter;
-// - any other is doubled only after every third such attempt: a broker that drops what it can't queue is silent, too. That
+// - the first time in a row, and when c < took, c is doubled until it is no shorter than the attempt: a shorter one
+//   spreads nothing. One that refusals have made longer is halved to less than twice the attempt, unless overload is proven;
+// - four attempts are made under a ceiling before it is doubled. A broker that drops what it can't queue is silent, too: that
 //   costs it nothing, and a fleet that asks again soon keeps it busy. (Not so for attempts that stall: a queue longer than
-//   its clients' patience has to be left alone, and with every third the simulated fleet never comes back.)
+//   its clients' patience has to be left alone, and a simulated fleet that is as slow to give way there never comes back.)
 //
 // | jitter       | draw under the ceiling c; e = c, but after silence max(min, c - took)                     |
 // |--------------|-------------------------------------------------------------------------------------------|
@@ -181,8 +182,8 @@ function checkRange(name: string, value: number, low: number, high: number) {
         )
 }
 
-/** So many silent attempts, each no longer than the ceiling, double it once. */
-const SILENCES = 3
+/** So many silent attempts are made under a ceiling no shorter than they. */
+const SILENCES = 4
 
 /** Once overload was proven, a session has to last this long to count as stable. */
 const PROVEN_STABLE_MS = 600000
@@ -212,7 +213,7 @@ export class Backoff {
     acceptedMs: number
     /** The coming attempt is the one before the spread. */
     fast: boolean
-    /** Silent attempts since the ceiling last grew. */
+    /** Silent attempts in a row under this ceiling. */
     silences: number
 
     constructor(policy: Policy, random: Random) {
@@ -373,13 +374,25 @@ function grow(b: Backoff, evidence: Evidence, silentMs: number) {
         if (b.proven) b.ceilingMs = widen(b, known)
         return
     }
-    const spreads = silentMs > 0 && silentMs <= b.ceilingMs
-    if (spreads && ++b.silences < SILENCES) return
-    b.silences = 0
+    if (silentMs === 0) b.silences = 0
+    else if (b.silences > 0 && silentMs <= b.ceilingMs) {
+        if (++b.silences <= SILENCES) return
+        b.silences = 1
+    } else {
+        b.silences = 1
+        b.ceilingMs = fit(b, silentMs)
+        return
+    }
+    b.ceilingMs = doubled(b, b.ceilingMs, limitNow(b), b.proven)
+}
+
+/** The ceiling, doubled or halved to between once and twice the silence; never halved once overload is proven. */
+function fit(b: Backoff, silentMs: number): number {
     const limit = limitNow(b)
-    let c = doubled(b, b.ceilingMs, limit, b.proven)
+    let c = b.ceilingMs
     while (c < silentMs && c <= limit - c) c += c
-    b.ceilingMs = c
+    while (!b.proven && c >> 1 >= silentMs) c >>= 1
+    return c
 }
 
 /** What no ceiling may exceed now. */

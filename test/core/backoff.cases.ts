@@ -236,16 +236,16 @@ function timelines(): Case[] {
             "1000 6000 32000 32000",
         ),
         lowest(
-            "while silence takes 10 s of each attempt only every third doubles the ceiling",
+            "while silence takes 10 s of each attempt four are made under a ceiling",
             defaultPolicy(),
             "bSSSSSSSSSS",
-            "1000 6000 6000 6000 22000 22000 22000 22000 22000 22000 22000",
+            "1000 6000 6000 6000 6000 22000 22000 22000 22000 22000 22000",
         ),
         lowest(
-            "a quick refusal between them: the three are counted anew",
+            "a ceiling that refusals have made longer is halved to one that fits: a broker that dropped the attempt is back",
             defaultPolicy(),
-            "bSSrSSS",
-            "1000 6000 6000 32000 22000 22000 22000",
+            "brrrrrSSrSS",
+            "1000 2000 4000 8000 16000 32000 6000 6000 32000 6000 6000",
         ),
         lowest(
             "an attempt that stalled or was closed late changes nothing of that: overload doubles, and counts from the end",
@@ -256,14 +256,14 @@ function timelines(): Case[] {
         lowest(
             "a refusal that takes as long, the system's own timeout, is silence",
             defaultPolicy(),
-            "bRRRRsr",
-            "1000 6000 6000 6000 22000 32000 32000",
+            "bRRRRRsr",
+            "1000 6000 6000 6000 6000 22000 32000 32000",
         ),
         lowest(
-            "silence of a broker with proven overload is silence all the same",
+            "silence of a broker with proven overload is silence all the same, but nothing is halved",
             defaultPolicy(),
-            "bTTSSSS",
-            "1000 2000 4000 6000 6000 6000 22000",
+            "bTTSSSSStS",
+            "1000 2000 4000 6000 6000 6000 6000 22000 64000 54000",
         ),
         lowest(
             "an attempt longer than the cap allows is followed by min",

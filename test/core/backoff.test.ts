@@ -151,16 +151,20 @@ class Oracle {
     }
 
     private grow(first: boolean, took: number) {
-        if (!this.p.spreadMs) {
-            const enough = took > 0 && this.ceiling >= took
-            this.silences = enough ? (this.silences + 1) % 3 : 0
-            if (this.silences) return
-        }
+        const fits = took > 0 && this.ceiling >= took
+        if (this.p.spreadMs || !took) this.silences = 0
+        else if (!this.silences || !fits) {
+            this.silences = 1
+            const bound = this.proven ? this.p.overloadCapMs : this.p.capMs
+            const top = this.limit(bound, this.p.jitter)
+            while (this.ceiling < took && 2 * this.ceiling <= top)
+                this.ceiling *= 2
+            while (!this.proven && this.ceiling >= 2 * took)
+                this.ceiling = Math.floor(this.ceiling / 2)
+            return
+        } else if (++this.silences <= 4) return
+        else this.silences = 1
         this.ceiling = this.grown(this.ceiling, first)
-        if (this.p.spreadMs) return
-        const bound = this.proven ? this.p.overloadCapMs : this.p.capMs
-        const top = this.limit(bound, this.p.jitter)
-        while (this.ceiling < took && 2 * this.ceiling <= top) this.ceiling *= 2
     }
 
     private grown(c: number, first: boolean): number {
