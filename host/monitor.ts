@@ -158,10 +158,11 @@ class Monitor {
             },
         })
         await this.readAll(createReadStream(path), reader)
-        if (this.options.show === "live")
-            stdout.write(
-                this.draw(stdout.columns, stdout.rows).join("\n") + "\n",
-            )
+        if (this.options.show === "live") {
+            // The last row is for what comes next.
+            const rows = stdout.rows ? stdout.rows - 1 : 0
+            stdout.write(this.draw(stdout.columns, rows).join("\n") + "\n")
+        }
         if (this.options.show !== "web") await this.end(0)
     }
 

@@ -52,11 +52,17 @@ export class Terminal {
         return this.draw(this.out.columns ?? 0, this.out.rows ?? 0)
     }
 
+    /** As many as fit above the next prompt. */
+    private lastRows(): string[] {
+        const { columns = 0, rows = 0 } = this.out
+        return this.draw(columns, rows && rows - 1)
+    }
+
     /** Back to the usual screen, with the last picture on it. */
     close() {
         if (!this.isOpen) return
         this.isOpen = false
         this.clock.clearTimeout(this.timer)
-        this.out.write(LEAVE + this.rows().join("\n") + "\n")
+        this.out.write(LEAVE + this.lastRows().join("\n") + "\n")
     }
 }

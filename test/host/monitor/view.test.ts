@@ -483,9 +483,11 @@ describe("a picture", () => {
             writableNeedDrain: false,
             write: (text: string) => (wrote += text),
         }
-        const terminal = new Terminal(out, clock, () => [
-            `now ${clock.nowMs()}`,
-        ])
+        const heights = new Set<number>()
+        const terminal = new Terminal(out, clock, (_width, height) => {
+            heights.add(height)
+            return [`now ${clock.nowMs()}`]
+        })
         terminal.open()
         assert.ok(wrote.startsWith("\x1b[?1049h"))
         out.writableNeedDrain = true
@@ -497,6 +499,8 @@ describe("a picture", () => {
         clock.runForSync(50)
         terminal.close()
         assert.match(wrote, /\x1b\[\?1049lnow 650\n$/)
+        // The last picture leaves a row for the prompt, or its first would be gone.
+        assert.deepEqual([...heights], [10, 9])
         const ended = wrote
         clock.runForSync(1000)
         assert.equal(wrote, ended)
