@@ -66,7 +66,8 @@ function plainly(text: string) {
 
 function titleOf({ dev, id, version, cause }: DeviceView): string {
     if (id === undefined) return dev
-    return `${id}  on ${dev}, program ${version}, started after ${cause}`
+    const where = dev === id ? "" : `  on ${dev}`
+    return `${id}${where}, program ${version}, started after ${cause}`
 }
 
 /** The countdown as a bar, what it is for, and what bounds it. */
