@@ -9,6 +9,9 @@ import { sourcesOf } from "../host/vm/sources"
 /** Long enough for the slowest test on a busy machine; a hang must not last for ever. */
 const TEST_TIMEOUT_MS = 300_000
 
+/** Test files that need less than all programs. */
+const FEW = 10
+
 /** Paths of a folder's files, from the project's folder. */
 const list = (folder: string, recursive = false) =>
     readdirSync(join(PROJECT, folder), { recursive })
@@ -54,7 +57,7 @@ async function main(words: string[]) {
         process.exit(2)
     }
     // Together they are compiled in a third of the time; a few tests compile what they need.
-    if (!words.length)
+    if (files.length > FEW)
         await compileAll(programs(), left =>
             console.log(`programs to compile: ${left}`),
         )

@@ -105,7 +105,10 @@ test("a firmware with a mistake: seed, invariant, last events, a replay that fai
 })
 
 test("Ctrl-C prints what is known so far", async () => {
-    const { code, out } = await soak("--seeds 500 --hours 24 --devices 1", 4000)
+    const { code, out } = await soak(
+        "--seeds 500 --hours 24 --devices 1 --jobs 1",
+        4000,
+    )
     assert.equal(code, 130)
     assert.match(out, /^(\d+ seeds, |stopped before a seed was done)/)
 })
