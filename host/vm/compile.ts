@@ -77,19 +77,17 @@ async function main(files: string[]) {
     mkdirSync(CACHE, { recursive: true })
     // `devs build` always writes to where it runs, so it runs in a folder of its own.
     const work = mkdtempSync(join(CACHE, "work-"))
-    try {
-        for (const name of LINKS)
-            if (existsSync(join(PROJECT, name)))
-                symlinkSync(join(PROJECT, name), join(work, name))
-        process.chdir(work)
-        const devs = loadDevs()
-        for (const file of files) {
-            await compile(devs, file)
-            process.stdout.write(`${file}\n`)
-        }
-    } finally {
-        process.chdir(PROJECT)
-        rmSync(work, { recursive: true, force: true })
+    process.on("exit", () => rmSync(work, { recursive: true, force: true }))
+    for (const signal of ["SIGINT", "SIGTERM"] as const)
+        process.on(signal, () => process.exit(1))
+    for (const name of LINKS)
+        if (existsSync(join(PROJECT, name)))
+            symlinkSync(join(PROJECT, name), join(work, name))
+    process.chdir(work)
+    const devs = loadDevs()
+    for (const file of files) {
+        await compile(devs, file)
+        process.stdout.write(`${file}\n`)
     }
 }
 

@@ -95,8 +95,9 @@ export async function compileAll(
         const first = compileInTurn(halves[0], () => onDone(--left))
         // The first compile unpacks @devicescript/*; the others find that done.
         await first.started
-        const second = compileInTurn(halves[1], () => onDone(--left))
-        await Promise.all([first.ended, second.ended])
+        if (halves[1].length)
+            await compileInTurn(halves[1], () => onDone(--left)).ended
+        await first.ended
     } finally {
         unlock()
     }
