@@ -68,6 +68,33 @@ describe("examples", () => {
             },
         ))
 
+    test("flash outbox: an alarm while there is no network, then a power cut: it arrives, once", () => {
+        const spec = { program: "devs/flash-outbox.ts", button: true }
+        return inWorld(spec, async (world, device) => {
+            const broker = world.broker("broker.example:1883")
+            device.powerOn()
+            await world.run(3000)
+            device.button!.press(100)
+            await world.run(1000)
+            const texts = () => device.console.map(c => c.text)
+            assert.ok(texts().includes("> accepted"))
+            assert.equal(device.flashWrites, 0)
+            await world.run(10_000)
+            assert.equal(device.flashWrites, 1)
+            device.powerCycle()
+            device.joinWifi()
+            for (let starts = 0; starts < 2; ++starts) {
+                await world.until("connected", MINUTE_MS)
+                await world.run(1000)
+                device.powerCycle()
+                await world.run(3000)
+            }
+            const [alarm, ...more] = broker.messages
+            assert.match(`${alarm.payload}`, /^[-0-9a-f]{35} pressed$/)
+            assert.deepEqual([alarm.topic, alarm.qos, more], ["alarm", 1, []])
+        })
+    })
+
     test("thermometer: a change of half a degree is reported, less is not; retained, and gone with the device", () =>
         inWorld({ program: "devs/thermometer.ts" }, async (world, device) => {
             const broker = world.broker("broker.example:1883")
