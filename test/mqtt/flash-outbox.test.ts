@@ -3,6 +3,8 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
 import { ALLOWED_BYTES } from "../../src/core/write-budget"
+import { FlashOutbox } from "../../src/mqtt/flash-outbox"
+import { formatSlot, readSlot } from "../../src/mqtt/flash-slot"
 import { runCases } from "../node-cases"
 import { cases, Device, longCases, payloadOf } from "./flash-outbox.cases"
 
@@ -116,4 +118,48 @@ test("any course, the power cut anywhere: what flash has taken arrives, in order
         }),
         { numRuns: 300 },
     )
+})
+
+test("any bytes in flash, and any PUBLISH in a record that is otherwise fine: read as a whole message or as nothing", () => {
+    const bytes = fc.uint8Array({ maxLength: 181 }).map(a => Buffer.from(a))
+    const record = fc.record({
+        number: fc.integer({ min: 1, max: 0x7fffffff }),
+        debtBytes: fc.nat(0xffff),
+        upS: fc.nat(0xffffff),
+        settled: fc.nat(0xff),
+        message: fc.record({ packet: bytes, waitedS: fc.nat(0xffffff) }),
+    })
+    const publish = bytes.map(rest => {
+        const packet = Buffer.concat([Buffer.from([0x32, 0, 0, 1]), rest])
+        packet[1] = packet.length - 2
+        return packet
+    })
+    const any = fc.oneof(
+        bytes,
+        record.map(formatSlot),
+        fc
+            .tuple(record, publish)
+            .filter(([, packet]) => packet.length < 128)
+            .map(([r, packet]) =>
+                formatSlot({ ...r, message: { packet, waitedS: 0 } }),
+            ),
+    )
+    let read = 0
+    fc.assert(
+        fc.property(
+            fc.array(any, { minLength: 9, maxLength: 9 }),
+            fc.nat(0xffffffff),
+            (slots, nowMs) => {
+                const records = slots.map(readSlot)
+                const flights = new FlashOutbox().restore(records, nowMs)
+                for (const { packet, sinceMs } of flights) {
+                    read++
+                    assert.equal(packet[0] & 0xf6, 0x32)
+                    assert.ok(packet.length >= 7 && packet.length <= 181)
+                    assert.ok(sinceMs <= nowMs)
+                }
+            },
+        ),
+    )
+    assert.ok(read > 0, `${read} messages`)
 })
