@@ -11,7 +11,7 @@ import { DeviceWatch, type Finding } from "./device-watch"
 import { LeapClock } from "./leap-clock"
 import { castOf, type Part } from "./cast"
 import type { Invariant } from "./invariants"
-import type { Trouble } from "./schedule"
+import { LASTS_MS, type Trouble } from "./schedule"
 import { numbered } from "./delivery-watch"
 import { counted, KINDS } from "./troubles"
 
@@ -380,7 +380,8 @@ export class Rig {
         if (name === "retry") actor.watch.policy.toldToRetry(nowMs)
         if (name === "reboot") {
             actor.watch.policy.toldToReboot(nowMs)
-            actor.watch.upkeep.mayReset(nowMs)
+            // A partition lets go of it when it is over.
+            actor.watch.upkeep.mayReset(nowMs, LASTS_MS[1])
         }
         this.strict.publish(`${actor.part.inbox}/cmd/${name}`, "60")
     }

@@ -25,7 +25,9 @@ export interface Target {
 
 /** Pauses between the starts of two troubles. */
 const PAUSE_MS = [500, 1_800_000] as const
-const LASTS_MS = [20, 1_800_000] as const
+
+/** How long a trouble lasts. */
+export const LASTS_MS = [20, 1_800_000] as const
 
 /**
  * @param hours length of the safety phase; short ones get shorter troubles

@@ -72,9 +72,9 @@ export class UpkeepWatch {
         this.kills += 1
     }
 
-    /** The soak makes the chip reset once. */
-    mayReset(atMs: number) {
-        this.resetsUntilMs.push(atMs + RESET_MS)
+    /** The soak makes the chip reset once; what asks for it may be held back for so long on its way. */
+    mayReset(atMs: number, heldBackMs = 0) {
+        this.resetsUntilMs.push(atMs + RESET_MS + heldBackMs)
     }
 
     /** The soak blocks natives. */
