@@ -58,7 +58,10 @@ function picture(): string {
                 : {}),
         })),
     })
-    return chart.renderToSVGString()
+    const svg = chart.renderToSVGString()
+    // Or its timers keep the process.
+    chart.dispose()
+    return svg
 }
 
 writeFileSync(process.argv[2], picture() + "\n")

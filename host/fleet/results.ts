@@ -63,15 +63,15 @@ export const COLUMNS: {
     text: (r: Result) => string
 }[] = [
     { title: "policy", key: "name", text: r => r.name },
-    { title: "back", key: "recovered", text: r => String(r.recovered) },
-    { title: "p50 s", key: "p50", text: r => seconds(r.p50) },
     { title: "p99 s", key: "p99", text: r => seconds(r.p99) },
-    { title: "last s", key: "last", text: r => seconds(r.last) },
     {
-        title: "x limit",
+        title: "p99 / limit",
         key: "ratio",
         text: r => (r.ratio === Infinity ? "never" : r.ratio.toFixed(2)),
     },
+    { title: "p50 s", key: "p50", text: r => seconds(r.p50) },
+    { title: "last s", key: "last", text: r => seconds(r.last) },
+    { title: "back", key: "recovered", text: r => String(r.recovered) },
     {
         title: "attempts each",
         key: "attemptsPerDevice",

@@ -7,6 +7,7 @@ import { after, before, describe, test } from "node:test"
 import { pathToFileURL } from "node:url"
 import type { Browser, Page } from "playwright-core"
 import { runTool } from "../../host/fleet/cmd-run"
+import { alikeOf } from "../../host/fleet/report/advice"
 import { noChromium, startChromium } from "./browser"
 import { FakeIo } from "./fleet-io"
 
@@ -32,6 +33,26 @@ test("the page asks nothing of a network and holds what --json printed", () => {
     const data = JSON.parse(/id="data">([^]*?)<\/script>/.exec(html)![1])
     for (const key of ["limitSeconds", "seed", "policies"])
         assert.deepEqual(data[key], printed[key])
+})
+
+test("policies that behave alike are named together, others are not", () => {
+    const of = (name: string, p99: number, recovered = 100) => ({
+        ...{ name, recovered, p50: p99 / 2, p99, last: p99, ratio: p99 },
+        ...{ attemptsPerDevice: 5, wasted: 0, peakPerSecond: 9 },
+        ...{ brokerDeaths: 0, recoveredBySecond: [], attemptsBySecond: [] },
+    })
+    const alike = alikeOf([
+        of("a", 100),
+        of("b", Infinity, 20),
+        of("c", 101),
+        of("d", 104),
+        of("e", Infinity, 20),
+        of("f", Infinity, 50),
+    ])
+    assert.deepEqual(alike, [
+        ["a", "c"],
+        ["b", "e"],
+    ])
 })
 
 describe("in Chromium", { skip: noChromium }, () => {
@@ -116,12 +137,17 @@ describe("in Chromium", { skip: noChromium }, () => {
             assert.deepEqual(rows, printed.policies)
         }))
 
-    test("on a phone nothing but the table is wider than the screen", () =>
+    test("on a phone nothing but the table is wider than the screen, and p99 is seen at once", () =>
         open({ width: 360 }, async page => {
             const wide = await page.evaluate(
                 () => document.documentElement.scrollWidth,
             )
             assert.equal(wide, 360)
+            const head = page.getByRole("columnheader", { name: "p99 s" })
+            const { x, width } = (await head.boundingBox())!
+            assert.ok(x + width <= 360, `${x + width}`)
+            // What explains the table does not scroll away with it.
+            assert.equal(await page.locator(".scroll #figures-note").count(), 0)
         }))
 
     test("a dark page has curves of its own colours", () =>
