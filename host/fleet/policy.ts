@@ -85,7 +85,7 @@ class Backoffs {
         this.rows = new Int32Array(devices * ROW)
         // What it draws when it is made is no device's.
         this.one = new Backoff(policy, { next: () => 0 })
-        this.one["random"] = random
+        this.one.random = random
         if (randomOf)
             this.randoms = Array.from({ length: devices }, (_, i) =>
                 randomOf(i),
@@ -102,15 +102,15 @@ class Backoffs {
         const at = device * ROW
         const flags = rows[at]
         one.proven = (flags & 1) !== 0
-        one["fast"] = (flags & 2) !== 0
-        one["silences"] = flags >> 2
+        one.fast = (flags & 2) !== 0
+        one.silences = flags >> 2
         one.attempts = rows[at + 1]
         one.ceilingMs = rows[at + 2]
         one.connackWaitMs = rows[at + 3]
         one.slowMs = rows[at + 4]
-        one["lastMs"] = rows[at + 5]
-        one["acceptedMs"] = rows[at + 6]
-        if (this.randoms) one["random"] = this.randoms[device]
+        one.lastMs = rows[at + 5]
+        one.acceptedMs = rows[at + 6]
+        if (this.randoms) one.random = this.randoms[device]
         return one
     }
 
@@ -125,14 +125,14 @@ class Backoffs {
         const at = device * ROW
         rows[at] =
             (backoff.proven ? 1 : 0) |
-            (backoff["fast"] ? 2 : 0) |
-            (backoff["silences"] << 2)
+            (backoff.fast ? 2 : 0) |
+            (backoff.silences << 2)
         rows[at + 1] = backoff.attempts
         rows[at + 2] = backoff.ceilingMs
         rows[at + 3] = backoff.connackWaitMs
         rows[at + 4] = backoff.slowMs
-        rows[at + 5] = backoff["lastMs"]
-        rows[at + 6] = backoff["acceptedMs"]
+        rows[at + 5] = backoff.lastMs
+        rows[at + 6] = backoff.acceptedMs
     }
 }
 
