@@ -145,6 +145,8 @@ export function play(claim: Claim): Result {
 
 /** The long list: minutes. */
 export function allClaims(): Claim[] {
+    // Adaptive needs a queue of some connections: with C of 1 or 2 and half a second, at most one, it is chance that drops
+    // attempts at any load, and N/C of 59 s takes 101 to 156 s. C is at least 10 here.
     // Where the broker completes one connection a second its queue of ten fluctuates by more than 5 %: C is at least 5 here.
     const million = [{ devices: 1_000_000, rate: 1000 }]
     const fleets = [
