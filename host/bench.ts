@@ -41,7 +41,7 @@ interface Options {
 }
 
 /** @returns the options, or the exit code when there is nothing to run */
-function readOptions(args: string[], io: Io): Options | number {
+export function readOptions(args: string[], io: Io): Options | number {
     const names = PARTS.map(p => p.name)
     const command = new Command("npm run bench --")
         .usage("[parts] [flags]")
@@ -146,7 +146,8 @@ async function main(args: string[], io: Io): Promise<number> {
 }
 
 // A VM keeps Node alive; but what was printed may still be on its way through a pipe.
-void main(process.argv.slice(2), consoleIo()).then(code => {
-    process.exitCode = code
-    process.stdout.write("", () => process.exit())
-})
+if (process.argv[1]?.endsWith("host/bench.ts"))
+    void main(process.argv.slice(2), consoleIo()).then(code => {
+        process.exitCode = code
+        process.stdout.write("", () => process.exit())
+    })

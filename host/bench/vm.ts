@@ -20,16 +20,40 @@ interface Load {
     count: number
 }
 
-const OURS = "test/bytecode/bench-ours.ts"
+const LEAN = "test/bytecode/bench-lean.ts"
+const FULL = "test/bytecode/bench-full.ts"
 const QOS1 = "test/bytecode/bench-qos1.ts"
+
+const PUBLISH: Pick<Load, "round" | "count"> = {
+    round: (rig, count) => timed(count, () => rig.publish(0, count)),
+    count: 400,
+}
+
+const RECEIVE: Pick<Load, "round" | "count"> = {
+    round: (rig, count) => timed(count, async () => rig.receive(count)),
+    count: 200,
+}
+
+const CONNECT: Pick<Load, "round" | "count"> = {
+    async round(rig, count) {
+        for (let i = 0; i < count; ++i) await rig.reconnect()
+        return median(rig.connectUs.slice(-count))
+    },
+    count: 5,
+}
 
 const LOADS: Load[] = [
     {
         name: "publish QoS 0",
         what: "CPU per QoS 0 publish of 32 B",
-        program: OURS,
-        round: (rig, count) => timed(count, () => rig.publish(0, count)),
-        count: 400,
+        program: LEAN,
+        ...PUBLISH,
+    },
+    {
+        name: "publish QoS 0, startMqtt",
+        what: "CPU per QoS 0 publish of 32 B, startMqtt",
+        program: FULL,
+        ...PUBLISH,
     },
     {
         name: "publish QoS 1",
@@ -41,19 +65,26 @@ const LOADS: Load[] = [
     {
         name: "receive",
         what: "CPU per message of 32 B received",
-        program: OURS,
-        round: (rig, count) => timed(count, async () => rig.receive(count)),
-        count: 200,
+        program: LEAN,
+        ...RECEIVE,
+    },
+    {
+        name: "receive, startMqtt",
+        what: "CPU per message of 32 B received, startMqtt",
+        program: FULL,
+        ...RECEIVE,
     },
     {
         name: "connect",
         what: "CPU from dial to CONNACK and the first SUBSCRIBE",
-        program: OURS,
-        async round(rig, count) {
-            for (let i = 0; i < count; ++i) await rig.reconnect()
-            return median(rig.connectUs.slice(-count))
-        },
-        count: 5,
+        program: LEAN,
+        ...CONNECT,
+    },
+    {
+        name: "connect, startMqtt",
+        what: "CPU from dial to CONNACK and the first SUBSCRIBE, startMqtt",
+        program: FULL,
+        ...CONNECT,
     },
 ]
 
@@ -88,7 +119,8 @@ async function compareCpu(
     }
     for (const rig of rigs) {
         rig.rest()
-        if (load.name === "receive") await allCame(rig, rounds * load.count)
+        if (load.round === RECEIVE.round)
+            await allCame(rig, rounds * load.count)
         rig.stop()
     }
     const [ours, stock] = costs
@@ -197,9 +229,9 @@ function allocationsIn(looks: Look[]) {
 }
 
 const TRAFFIC: { direction: Direction; program: string }[] = [
-    { direction: "publish QoS 0", program: OURS },
+    { direction: "publish QoS 0", program: LEAN },
     { direction: "publish QoS 1", program: QOS1 },
-    { direction: "receive", program: OURS },
+    { direction: "receive", program: LEAN },
 ]
 
 /** How the numbers of a Traffic are called, and how they are guarded. */
@@ -224,7 +256,7 @@ const measuresOf = (direction: Direction) =>
 /** Bytecode of the smallest programs, which do the same. */
 const SMALLEST = {
     "minimal client": "devs/minimal.ts",
-    "with QoS 1": "devs/qos1.ts",
+    "with QoS 1": "test/size/qos1.ts",
 }
 const SMALLEST_STOCK = "test/bytecode/stock-minimal.ts"
 
@@ -244,7 +276,7 @@ async function run(bench: Bench): Promise<Report> {
     const steps = LOADS.length + TRAFFIC.length
     await bench.progress(0, "compiling")
     const smallest = [...Object.values(SMALLEST), SMALLEST_STOCK]
-    await compileAll([OURS, QOS1, STOCK, ...smallest], () => {})
+    await compileAll([LEAN, FULL, QOS1, STOCK, ...smallest], () => {})
     for (const [i, load] of LOADS.entries()) {
         if (bench.stopped()) break
         const figure = await compareCpu(load, bench, part =>

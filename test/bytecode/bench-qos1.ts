@@ -1,6 +1,6 @@
-// bench-ours.ts with QoS 1 in the program: "1" publishes with it.
+// bench-lean.ts with QoS 1 in the program: "1" publishes with it.
 import * as ds from "@devicescript/core"
-import { defaultPolicy, messageText, qos1, startMqtt } from "../../src/index"
+import { defaultPolicy, messageText, qos1, startClient } from "../../src/index"
 
 let mode = "-"
 let received = 0
@@ -11,7 +11,7 @@ policy.capMs = 200
 policy.overloadCapMs = 200
 policy.stableMs = 0
 
-const mqtt = startMqtt({ host: "10.0.0.1", policy, qos1: qos1() })
+const mqtt = startClient({ host: "10.0.0.1", policy, qos1: qos1() })
 await mqtt.subscribe("bench/in", () => {
     received++
 })

@@ -1,4 +1,4 @@
-// The bench's load with the stock MQTTClient; bench-ours.ts does the same with ours. The host says on bench/go what
+// The bench's load with the stock MQTTClient; bench-lean.ts does the same with ours. The host says on bench/go what
 // to do: "0" and "1" publish with that QoS until told otherwise, "-" rests, "?" publishes on bench/count/<how many messages came>.
 import * as ds from "@devicescript/core"
 import { startMQTTClient } from "@devicescript/net"

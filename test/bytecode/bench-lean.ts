@@ -1,7 +1,7 @@
-// The bench's load with our client and QoS 0 alone; bench-stock.ts does the same with the stock client. The host says on
+// The bench's load with our client as small as it can be; bench-stock.ts does the same with the stock client. The host says on
 // bench/go what to do: "0" publishes until told otherwise, "-" rests, "?" publishes on bench/count/<how many messages came>.
 import * as ds from "@devicescript/core"
-import { defaultPolicy, messageText, startMqtt } from "../../src/index"
+import { defaultPolicy, messageText, startClient } from "../../src/index"
 
 let mode = "-"
 let received = 0
@@ -13,7 +13,7 @@ policy.capMs = 200
 policy.overloadCapMs = 200
 policy.stableMs = 0
 
-const mqtt = startMqtt({ host: "10.0.0.1", policy })
+const mqtt = startClient({ host: "10.0.0.1", policy })
 await mqtt.subscribe("bench/in", () => {
     received++
 })

@@ -1,0 +1,10 @@
+// devs/minimal.ts with QoS 1 in place of QoS 0: what that alone costs.
+import * as ds from "@devicescript/core"
+import { qos1, startClient } from "../../src/index"
+
+const mqtt = startClient({ host: "127.0.0.1", qos1: qos1() })
+await mqtt.subscribe("minimal/in", message => {
+    console.log(message.topic)
+})
+while ((await mqtt.publish("minimal/out", "hello", { qos: 1 })) !== "accepted")
+    await ds.sleep(1000)

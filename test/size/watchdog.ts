@@ -1,0 +1,12 @@
+// devs/minimal.ts with the restart limit and the watchdog on top of it: what that alone costs.
+import * as ds from "@devicescript/core"
+import { limitRestarts, startClient, startWatchdog } from "../../src/index"
+
+const limit = await limitRestarts({ version: "0" })
+const mqtt = startClient({ host: "127.0.0.1" })
+startWatchdog(mqtt, limit)
+await mqtt.subscribe("minimal/in", message => {
+    console.log(message.topic)
+})
+while ((await mqtt.publish("minimal/out", "hello")) !== "sent")
+    await ds.sleep(1000)
