@@ -29,6 +29,7 @@ export const PROGRAMS = {
     explanations: { file: "test/size/explain.ts", broker: LOCAL },
     "startMqtt: all four": { file: "test/size/start-mqtt.ts", broker: LOCAL },
     "QoS 1": { file: "test/size/qos1.ts", broker: LOCAL },
+    "QoS 1 in flash": { file: "test/size/flash-outbox.ts", broker: LOCAL },
     "MQTT 5": { file: "test/size/mqtt5.ts", broker: LOCAL },
     requests: { file: "test/size/request.ts", broker: LOCAL },
     "HTTP, QoS 1": { file: "test/size/http.ts", broker: LOCAL },
@@ -160,7 +161,7 @@ const FEATURES: { name: string; files: RegExp }[] = [
     },
     { name: "watchdog", files: /watchdog/ },
     { name: "commands", files: /command/ },
-    { name: "QoS 1", files: /in-flight|qos1/ },
+    { name: "QoS 1", files: /in-flight|qos1|flash-outbox/ },
     {
         name: "reconnect policy, verdicts",
         files: /^src\/core\/(backoff|verdict|random|int)/,
