@@ -1,8 +1,8 @@
 // devs/minimal.ts following Wi-Fi: what that alone costs.
 import * as ds from "@devicescript/core"
-import { startClient, wifiLink } from "../../src/index"
+import { followLink, startClient, wifiLink } from "../../src/index"
 
-const mqtt = startClient({ host: "127.0.0.1", link: wifiLink })
+const mqtt = startClient({ host: "127.0.0.1", link: followLink(wifiLink) })
 await mqtt.subscribe("minimal/in", message => {
     console.log(message.topic)
 })
