@@ -94,7 +94,8 @@ export class DeviceVm {
         this.vm = vm
         if (options.flashBytes) vm.flashSize = options.flashBytes
         vm.flashLoad = () => options.flash.load()
-        vm.flashSave = image => options.flash.save(this.undamaged(image))
+        vm.flashSave = image =>
+            options.flash.save(this.undamaged(wholeFlash(vm, image)))
         vm.dmesg = line => {
             lazy?.printed()
             options.onConsole?.(line)
@@ -260,6 +261,23 @@ class Inbox {
         socketEvent(this.vm, item.event, item.bytes)
         this.vm.wake()
     }
+}
+
+/**
+ * The VM leaves out what is erased at the flash's end, and one byte more: a program there would lose its last bytes, one at each
+ * save. The byte is still in the VM's memory.
+ */
+function wholeFlash({ HEAPU8 }: VmModule, image: Uint8Array): Uint8Array {
+    const [offset] = programsIn(memoryOf(image))
+    if (offset === undefined) return image
+    for (const address of programsIn(memoryOf(HEAPU8))) {
+        const start = address - offset
+        const end = start + image.length
+        if (start < 0 || Buffer.compare(HEAPU8.subarray(start, end), image))
+            continue
+        return HEAPU8.slice(start, end + 1)
+    }
+    return image
 }
 
 /** Where the code of every compiled program in a VM's memory, or in a flash image of it, lies. */
