@@ -80,13 +80,13 @@ export function nextCeiling(
     wasProven: boolean,
     proven: boolean,
 ): Range {
-    const [from, to] = beforeMs < 0 ? firstCeiling(p) : [beforeMs, beforeMs]
+    const before = ceilings(p, beforeMs)
     if (p.spreadMs > 0) {
         const limit = limitOf("proportional", p.overloadCapMs)
         const [low, high] = !proven ? [1, 1] : wasProven ? [1.5, 1.5] : [1, 1.5]
         return [
-            Math.min(Math.floor(from * low), limit),
-            Math.min(Math.floor(to * high), limit),
+            Math.min(Math.floor(before[0] * low), limit),
+            Math.min(Math.floor(before[1] * high), limit),
         ]
     }
     const limit = limitOf(p.jitter, proven ? p.overloadCapMs : p.capMs)
@@ -95,7 +95,23 @@ export function nextCeiling(
             return proven || p.jitter === "none" || c > limit ? limit : c
         return 2 * c
     }
-    return [Math.min(next(from), next(to)), Math.max(next(from), next(to))]
+    return over(before, next)
+}
+
+/** What a ceiling was, -1 for a first one that was not seen. */
+const ceilings = (p: Policy, ms: number): Range =>
+    ms < 0 ? firstCeiling(p) : [ms, ms]
+
+/** From and to of what becomes of each ceiling; the larger need not become the larger. */
+function over([from, to]: Range, next: (c: number) => number): Range {
+    let low = Infinity
+    let high = 0
+    for (let c = from; c <= to; ++c) {
+        const value = next(c)
+        low = Math.min(low, value)
+        high = Math.max(high, value)
+    }
+    return [low, high]
 }
 
 /** So many silent attempts are made under a ceiling. */
@@ -115,11 +131,7 @@ export function fit(
         while (!proven && c >= 2 * silentMs) c = Math.floor(c / 2)
         return c
     }
-    const range = beforeMs < 0 ? firstCeiling(p) : [beforeMs, beforeMs]
-    // From a range of first ceilings, those that land on either side of a doubling.
-    const all = [one(range[0]), one(range[1])]
-    if (range[0] === range[1]) return [all[0], all[1]]
-    return [Math.min(...all, silentMs), Math.max(...all, 2 * silentMs)]
+    return over(ceilings(p, beforeMs), one)
 }
 
 /** A ceiling, halved until it is one for a broker that is merely down. */
