@@ -88,7 +88,8 @@ export class Lane {
                     continue
                 }
                 if (result === LOST) this.dead = true
-                out.push(...result)
+                // One by one: a giant that trickles is more pieces than a call may have arguments.
+                for (const piece of result) out.push(piece)
             }
             pieces = out
         }
