@@ -60,10 +60,7 @@ export class Rig {
     private said = "-"
     private readonly device: DeviceVm
 
-    private constructor(
-        readonly program: string,
-        gcStress: boolean,
-    ) {
+    private constructor(readonly program: string) {
         this.device = new DeviceVm({
             deviceId: "1122334455667788",
             clock: this.clock,
@@ -71,7 +68,6 @@ export class Rig {
             flash: new MemoryFlash(),
             entropy: count => new Uint8Array(count).fill(7),
             lazyTurns: true,
-            gcStress,
             onPanic: code => {
                 throw new Error(`${program} died: ${code}`)
             },
@@ -79,8 +75,8 @@ export class Rig {
     }
 
     /** The program, connected and subscribed, at rest. */
-    static async start(program: string, gcStress = false): Promise<Rig> {
-        const rig = new Rig(program, gcStress)
+    static async start(program: string): Promise<Rig> {
+        const rig = new Rig(program)
         rig.device.powerOn()
         rig.clock.runForSync(50)
         rig.device.deploy(loadProgram(program).bytecode)
@@ -89,7 +85,7 @@ export class Rig {
         return rig
     }
 
-    /** What the heap holds now, garbage included unless it collects all the time. */
+    /** What the heap holds now, garbage included. */
     heap() {
         return walkHeap(this.device.memory)
     }

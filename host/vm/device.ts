@@ -75,11 +75,6 @@ export class DeviceVm {
         return this.running().HEAPU8
     }
 
-    /** From now on, collects garbage at every allocation, or only when it has to. */
-    gcStress(on: boolean) {
-        this.running().devsGcStress(on)
-    }
-
     /** Switches the power on: boots the runtime, which starts the program in flash. */
     powerOn() {
         if (this.isOn) return
