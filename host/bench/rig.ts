@@ -1,12 +1,12 @@
 // One VM with a program of the bench (test/bytecode/bench-*.ts), on a clock of its own, at a broker that costs next to
 // nothing: it answers by the first byte of what is written and counts.
-import { liveHeapBytes, walkHeap } from "../lab/heap"
+import { framesByFunction, liveHeapBytes, walkHeap } from "../lab/heap"
 import { encode } from "../lab/mqtt-wire"
 import { VirtualClock } from "../vm/clock"
 import { DeviceVm } from "../vm/device"
 import { MemoryFlash } from "../vm/flash"
 import type { Network, Socket, SocketEvents } from "../vm/network"
-import { loadProgram } from "../vm/program"
+import { loadProgram, type DebugInfo } from "../vm/program"
 
 /** First bytes of the packets that it knows [MQTT-2.2.1]. */
 const CONNECT = 0x10
@@ -55,6 +55,7 @@ export class Rig {
     private dialled: NodeJS.CpuUsage | undefined
     private events: SocketEvents | undefined
     private subscribes = 0
+    private names: string[] | undefined
     private counted = -1
     /** What the program was told last. */
     private said = "-"
@@ -93,6 +94,20 @@ export class Rig {
     /** Bytes of the heap that a collection would leave. */
     liveHeapBytes() {
         return liveHeapBytes(this.device.memory)
+    }
+
+    /** Frames on the heap by the name of their function; see heap.ts. */
+    frames(): Map<string, number> {
+        const { debugJson } = loadProgram(this.program)
+        this.names ??= (JSON.parse(debugJson) as DebugInfo).functions.map(
+            f => f.name,
+        )
+        const { names } = this
+        const frames = framesByFunction(this.device.memory, names.length)
+        const named = new Map<string, number>()
+        for (const [index, count] of frames)
+            named.set(names[index], (named.get(names[index]) ?? 0) + count)
+        return named
     }
 
     /** Publishes with this QoS until there are so many more, or some beyond. */

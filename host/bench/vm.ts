@@ -2,6 +2,7 @@
 // turns, a round of ours and a round of the stock's, so that the machine's noise meets both.
 import { compileAll, loadProgram } from "../vm/program"
 import type { Guarded } from "./baseline"
+import { callsOf, callsTable, type Calls } from "./calls"
 import type { Bench, Part } from "./part"
 import { besides, ratioOf, type Figure, type Report } from "./report"
 import { Rig } from "./rig"
@@ -269,6 +270,22 @@ function bytecode(): Figure[] {
     }))
 }
 
+/** Where the time goes, for whoever wants to make it less. */
+async function callsOfAll(): Promise<Record<string, Calls>> {
+    const all: Record<string, Calls> = {}
+    for (const { direction, program } of TRAFFIC) {
+        const rig = await Rig.start(program)
+        if (direction === "receive")
+            all[direction] = await callsOf(rig, "receive", LOOKS)
+        else {
+            const qos = direction === "publish QoS 0" ? 0 : 1
+            all[direction] = await callsOf(rig, qos, LOOKS)
+        }
+        rig.stop()
+    }
+    return all
+}
+
 async function run(bench: Bench): Promise<Report> {
     const figures: Figure[] = []
     const guards: Record<string, Guarded> = {}
@@ -310,7 +327,20 @@ async function run(bench: Bench): Promise<Report> {
     table.notes.push(
         "CPU: medians of rounds by turns in the VM. Heap: with the bench's program, in use after a collection.",
     )
-    return { tables: [table], json: { figures }, guards }
+    const tables = [table]
+    if (bench.short || bench.stopped())
+        return { tables, json: { figures }, guards }
+    const calls = await callsOfAll()
+    tables.push(callsTable(calls))
+    const plain = Object.entries(calls).map(([name, of]) => [
+        name,
+        Object.fromEntries(of),
+    ])
+    return {
+        tables,
+        json: { figures, calls: Object.fromEntries(plain) },
+        guards,
+    }
 }
 
 export const vmPart: Part = {

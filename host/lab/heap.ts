@@ -5,6 +5,7 @@ import {
     fibersOf,
     findContext,
     heapOf,
+    imageOf,
     memoryOf,
     type Memory,
 } from "../vm/context"
@@ -79,6 +80,43 @@ export function walkHeap(memory: Uint8Array): HeapReport {
     }
     report.activations = report.kinds.activation?.objects ?? 0
     return report
+}
+
+/** Offset of the function's description in a frame (devs_activation_t), and of the functions' section in a program's header. */
+const FRAME_FUNCTION = 16
+const FUNCTIONS_SECTION = 32
+const ACTIVATION = KINDS.indexOf("activation")
+
+/**
+ * How many frames of each function are on the heap, by its number in the program: one for each call since the last
+ * collection, and those of calls that go on.
+ * @param functions how many the program has
+ */
+export function framesByFunction(
+    memory: Uint8Array,
+    functions: number,
+): Map<number, number> {
+    const views = memoryOf(memory)
+    const ctx = findContext(views)
+    if (!ctx) throw new Error("no program is running")
+    const { u32 } = views
+    const image = imageOf(views, ctx)
+    const section = (image + FUNCTIONS_SECTION) >> 2
+    const start = image + u32[section]
+    const size = u32[section + 1] / functions
+    const frames = new Map<number, number>()
+    for (let chunk = heapOf(views, ctx); chunk; chunk = u32[chunk >> 2]) {
+        const end = u32[(chunk >> 2) + 1]
+        for (let at = chunk + 8; at < end;) {
+            const header = u32[at >> 2]
+            if (((header >>> 24) & 15) === ACTIVATION) {
+                const index = (u32[(at + FRAME_FUNCTION) >> 2] - start) / size
+                frames.set(index, (frames.get(index) ?? 0) + 1)
+            }
+            at += (header & 0xffffff) * 4
+        }
+    }
+    return frames
 }
 
 /** Counts one block; returns its bytes. */

@@ -96,6 +96,11 @@ export function fibersOf({ u32 }: Memory, ctx: number): number[] {
     return fibers
 }
 
+/** The address of the running program's first byte. */
+export function imageOf({ u32 }: Memory, ctx: number): number {
+    return u32[(ctx + IMAGE) >> 2]
+}
+
 /** The address of the first chunk of the program's heap. */
 export function heapOf({ u32 }: Memory, ctx: number): number {
     return u32[(u32[(ctx + GC) >> 2] + GC_FIRST_CHUNK) >> 2]

@@ -7,6 +7,7 @@ import { describe, test } from "node:test"
 import { connect, type MqttClient } from "mqtt"
 import { readOptions } from "../../host/bench"
 import { baselineOf, compare } from "../../host/bench/baseline"
+import { callsBetween } from "../../host/bench/calls"
 import { playOutage, type Herd, type Outage } from "../../host/bench/outage"
 import { besides, number, tableText } from "../../host/bench/report"
 import { densest, median, quantile, ratioByTurns } from "../../host/bench/stats"
@@ -40,6 +41,23 @@ describe("statistics", () => {
         assert.equal(densest([0, 100, 200, 300], 100), 2)
         assert.equal(densest([0, 99, 100, 101, 400], 100), 3)
     })
+})
+
+test("calls between two looks at the heap; a step in which frames were collected is left out", () => {
+    const look = (a: number, b: number) =>
+        new Map([
+            ["a", a],
+            ["b", b],
+        ])
+    const looks = [look(1, 5), look(3, 5), look(7, 6), look(0, 0), look(3, 1)]
+    // Steps of a: 2, 4, collected, 3; of b: 0, 1, collected, 1.
+    assert.deepEqual(
+        [...callsBetween(looks)],
+        [
+            ["a", 3],
+            ["b", 2 / 3],
+        ],
+    )
 })
 
 describe("the comparison with the baseline", () => {
