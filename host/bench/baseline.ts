@@ -54,7 +54,8 @@ export function compare(
 ): Verdict {
     const faults: string[] = []
     const news: string[] = []
-    for (const [name, { value, kind }] of Object.entries(found)) {
+    for (const [name, { value: exact, kind }] of Object.entries(found)) {
+        const value = Math.round(exact * 1000) / 1000
         const before = baseline[name]
         if (before === undefined) {
             faults.push(`${name} is ${value}: not in ${FILE}; ${renew} adds it`)
