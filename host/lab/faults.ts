@@ -70,7 +70,7 @@ export const lateClose =
         closed: () =>
             link.after(afterMs, () => {
                 const next = link.view.current
-                if (next && next !== link) next.events.close()
+                if (next && next !== link) next.tellClosed()
             }),
     })
 

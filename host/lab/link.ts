@@ -130,6 +130,12 @@ export class Link implements Socket, Wire {
         this.view.net.tap(this.view.device, `#${this.id} ${what}`, bytes)
     }
 
+    /** The program hears that this connection is closed, which it is not. */
+    tellClosed() {
+        this.say("told closed")
+        this.events.close()
+    }
+
     // ---- dialling ----
 
     dial() {

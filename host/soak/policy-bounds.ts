@@ -15,6 +15,9 @@ export const proves = (evidence: string) =>
 /** Between closing a socket and opening the next; a wait may be stretched to it. */
 export const REOPEN_MS = 100
 
+/** Between giving up a dial and the next. */
+export const REDIAL_MS = 1000
+
 /** The largest ceiling under which no wait exceeds the bound. */
 function limitOf(jitter: string, boundMs: number): number {
     if (jitter !== "proportional") return boundMs
@@ -68,7 +71,8 @@ export function waitUnder(
         none: [left, left] as Range,
     }[jitter]
     const bound = proven || p.spreadMs > 0 ? p.overloadCapMs : p.capMs
-    return [low, Math.max(Math.min(high, bound), REOPEN_MS)]
+    const stretchedMs = silentMs > 0 ? REDIAL_MS : REOPEN_MS
+    return [low, Math.max(Math.min(high, bound), stretchedMs)]
 }
 
 /**

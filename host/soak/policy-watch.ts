@@ -17,7 +17,7 @@ import {
     isIn,
     nextCeiling,
     proves,
-    REOPEN_MS,
+    REDIAL_MS,
     silence,
     SILENCES,
     slowCeiling,
@@ -404,7 +404,7 @@ export class PolicyWatch {
         const { ceilingMs, delayMs, proven } = line
         if (this.phase !== "waiting" || atMs > this.easedUntilMs)
             this.report("line", `a retry now that nobody asked for`)
-        this.check("gap", "wait for nothing", delayMs, [0, REOPEN_MS])
+        this.check("gap", "wait for nothing", delayMs, [0, REDIAL_MS])
         const eased = easedCeiling(this.promises.policy, this.ceilingMs)
         this.check("ceiling", "eased ceiling", ceilingMs, eased)
         if (proven) this.report("ceiling", "eased, and still proven")

@@ -73,8 +73,10 @@ export class WireWatch {
         if (!wire.opened && over) wire.open = false
         else if (op === "open") this.opened(wire, atMs)
         else if (op === ">") this.sent(wire, bytes!)
-        else if (op === "<") this.received(wire, atMs, bytes!)
-        else if (!op.startsWith("write returned")) this.end(wire, atMs)
+        // What comes after a close that the program was told of, right or wrong, reaches nobody.
+        else if (op === "<") {
+            if (wire.open) this.received(wire, atMs, bytes!)
+        } else if (!op.startsWith("write returned")) this.end(wire, atMs)
     }
 
     private dial(atMs: number, id: number) {

@@ -97,6 +97,12 @@ export type Explain = (
 /** Between closing a socket and opening the next: a late close would hit the new one (ESP32). */
 const REOPEN_MS = 100
 
+/**
+ * The same after a dial that was given up: its native may be about to answer, which shows that it isn't blocked, and
+ * the next dial would silence it.
+ */
+const REDIAL_MS = 1000
+
 /** How long DISCONNECT is given to leave before the socket is closed. */
 const LINGER_MS = 100
 
@@ -109,7 +115,8 @@ export class Connection {
     sinceMs = 0
     /** Whether there is a network. Starts true: a device without a Wi-Fi service has one. */
     hasLink = true
-    closedMs = 0
+    /** No socket is opened before. */
+    freeMs = 0
     /** The lane of the last wait. */
     lane: Lane = "retry"
     /** Sees each failure before anything is made of it. */
@@ -135,7 +142,7 @@ export class Connection {
         }
         if (this.state !== "halted") return false
         // At a program start the device has just closed what a crash left open.
-        this.closedMs = nowMs
+        this.freeMs = nowMs + REOPEN_MS
         if (this.hasLink) begin(this, Why.start, nowMs)
         else enter(this, "noLink", -1)
         return true
@@ -186,7 +193,7 @@ export class Connection {
         this.lent = false
         if (this.state !== "parked") return
         const { parkedMs, lane } = this
-        this.closedMs = nowMs
+        this.freeMs = nowMs + REOPEN_MS
         const waits = parkedMs >= 0
         const mustWait = waits && (this.backoff.proven || lane === "slow")
         if (urgent && !mustWait)
@@ -382,15 +389,16 @@ function hold(
 
 /** The earliest time to open a socket again. */
 function reopenMs(connection: Connection, nowMs: number): number {
-    const dueMs = connection.closedMs + REOPEN_MS
-    return dueMs > nowMs ? dueMs : nowMs
+    const { freeMs } = connection
+    return freeMs > nowMs ? freeMs : nowMs
 }
 
 function closeSocket(connection: Connection, nowMs: number) {
     const { state } = connection
     if (state === "holdOff" || state === "noLink" || state === "parked") return
+    const gaveUp = state === "connecting" && nowMs >= connection.dueMs
     connection.port.close()
-    connection.closedMs = nowMs
+    connection.freeMs = nowMs + (gaveUp ? REDIAL_MS : REOPEN_MS)
 }
 
 function giveAway(connection: Connection, dueMs: number, nowMs: number) {
