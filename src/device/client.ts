@@ -629,7 +629,7 @@ function obey(client: Client, nowMs: number) {
     if (wants & Wish.retry) connection.retryNow(nowMs)
 }
 
-/** A bug of ours must cost client connection, not the program. */
+/** A bug of ours must cost this connection, not the program. */
 function survive(client: Client, e: unknown) {
     console.error(e as any)
     try {
@@ -778,7 +778,7 @@ function byBroker(why: string | undefined): string {
 }
 
 /** The earlier of two due times, of which a negative one means never. */
-function sooner(a: number, b: number): number {
+export function sooner(a: number, b: number): number {
     if (a < 0) return b
     return b < 0 || a < b ? a : b
 }

@@ -14,6 +14,7 @@ import {
 import { Outbox, type Overflow } from "../mqtt/outbox"
 import {
     OUTBOX_FULL,
+    sooner,
     type Client,
     type Outcome,
     type PublishOptions,
@@ -207,10 +208,8 @@ class Qos1 extends InFlight implements Qos1Port {
     }
 
     dueMs(): number {
-        const sendMs = this.sendDueMs()
         const keepMs = this.flash ? this.flash.dueMs(ds.millis()) : -1
-        if (sendMs < 0 || keepMs < 0) return sendMs < 0 ? keepMs : sendMs
-        return sendMs < keepMs ? sendMs : keepMs
+        return sooner(this.sendDueMs(), keepMs)
     }
 
     private sendDueMs(): number {
