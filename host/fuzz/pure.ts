@@ -1,8 +1,20 @@
 // Streams through the parser and the session under Node: nothing may throw, loop or hold more than
 // its limit, and what comes out may not depend on how a stream was cut or on what came before it.
+import {
+    heldBytes,
+    nextPacket,
+    pushChunk,
+    resetFramer,
+} from "../../src/mqtt/framing"
 import { mqtt311 } from "../../src/mqtt/codec"
-import { Parser, type Packet } from "../../src/mqtt/parser"
-import { Session, type Subscription } from "../../src/mqtt/session"
+import { Parser } from "../../src/mqtt/parser"
+import type { Packet } from "../../src/mqtt/packets"
+import {
+    hear,
+    hearMore,
+    Session,
+    type Subscription,
+} from "../../src/mqtt/session"
 import { chunksOf, streamOf, type Stream } from "./streams"
 
 export const TOPICS = ["a", "a/b", "dev/cmd/ping", "ü/€", "+", "x".repeat(300)]
@@ -19,10 +31,15 @@ export interface Find {
 
 /** All that is reused from one stream to the next, as on a device. */
 export class PureFuzz {
-    private readonly parsers = LIMITS.map(limit => new Parser(limit))
+    private readonly parsers: Parser[]
     private readonly session = makeSession()
     /** Packets seen so far, by type. */
     readonly packets: Record<string, number> = {}
+
+    /** @param make makes a parser with this limit; a test of the fuzz gives broken ones */
+    constructor(private readonly make = (limit: number) => new Parser(limit)) {
+        this.parsers = LIMITS.map(make)
+    }
 
     /** Runs one stream; what it did wrong, or undefined. */
     run(stream: Stream): Find | undefined {
@@ -37,10 +54,10 @@ export class PureFuzz {
 
     private parse(stream: Stream, limit: number, i: number) {
         const reused = this.parsers[i]
-        reused.reset()
+        resetFramer(reused)
         const inPieces = read(reused, chunksOf(stream), limit)
         const whole = read(
-            new Parser(limit),
+            this.make(limit),
             stream.bytes.length ? [stream.bytes] : [],
             limit,
         )
@@ -65,10 +82,10 @@ function read(parser: Parser, chunks: Buffer[], limit: number): string[] {
     const seen: string[] = []
     let ended = false
     for (const chunk of chunks) {
-        parser.push(chunk)
+        pushChunk(parser, chunk)
         let budget = chunk.length + 2
         for (;;) {
-            const packet = parser.next()
+            const packet = nextPacket(parser)
             if (packet === undefined) break
             if (--budget < 0) throw new Error("more packets than bytes")
             if (ended) throw new Error("a packet after a malformed one")
@@ -76,8 +93,8 @@ function read(parser: Parser, chunks: Buffer[], limit: number): string[] {
             check(packet, limit)
             seen.push(short(packet))
         }
-        if (parser.heldBytes() > 2 * limit)
-            throw new Error(`holds ${parser.heldBytes()} bytes`)
+        if (heldBytes(parser) > 2 * limit)
+            throw new Error(`holds ${heldBytes(parser)} bytes`)
     }
     return seen
 }
@@ -86,7 +103,7 @@ function check(packet: Packet, limit: number) {
     if (packet.type !== "publish" && packet.type !== "oversize") return
     const { topic, qos, packetId } = packet
     if (qos !== 0 && qos !== 1) throw new Error(`QoS ${qos}`)
-    if ((qos === 0) !== (packetId === 0))
+    if ((qos === 0) !== !packetId)
         throw new Error(`QoS ${qos} with identifier ${packetId}`)
     if (!topic || /[+#\0]/.test(topic)) throw new Error(`topic ${topic}`)
     if (packet.type === "oversize") return
@@ -164,8 +181,12 @@ function makeSession() {
         let packets = 0
         for (const chunk of all) {
             if (over) break
-            session.push(chunk, nowMs)
-            while (!over && session.next(nowMs)) packets++
+            let more = hear(session, chunk, nowMs)
+            packets++
+            while (!over && more) {
+                more = hearMore(session, nowMs)
+                packets++
+            }
             nowMs += 3
             session.tick(nowMs)
         }
@@ -185,8 +206,9 @@ export function fuzzPure(
     from: number,
     count: number,
     progress: (done: number) => void = () => {},
+    make?: (limit: number) => Parser,
 ): { done: number; packets: Record<string, number>; find?: Find } {
-    const fuzz = new PureFuzz()
+    const fuzz = new PureFuzz(make)
     for (let i = 0; i < count; ++i) {
         const find = fuzz.run(streamOf(seed, from + i, TOPICS))
         if (find) return { done: i, packets: fuzz.packets, find }

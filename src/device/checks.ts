@@ -1,7 +1,7 @@
 // What an application gives a client, looked at before anything is made of it. In words, for `publish`
 // and `subscribe` never throw. TypeScript sees most of it when the program is built.
 import type * as ds from "@devicescript/core"
-import type { Publish } from "../mqtt/parser"
+import type { Publish } from "../mqtt/packets"
 import { checkTopicFilter, checkTopicName } from "../mqtt/topic"
 import type { Checks, PublishOptions } from "./client"
 

@@ -14,8 +14,11 @@ import { Why, type Reason } from "../core/reason"
 import { retry, slow, type Cause, type SocketFault } from "../core/verdict"
 import { sizeOf } from "../mqtt/bytes"
 import { publishPacket } from "../mqtt/encode"
-import type { Publish } from "../mqtt/parser"
+import type { Publish } from "../mqtt/packets"
 import {
+    hear,
+    hearMore,
+    sendPacket,
     Session,
     type Reliable,
     type SessionOptions,
@@ -23,7 +26,14 @@ import {
     type Subscription,
     type SubscriptionState,
 } from "../mqtt/session"
-import { Handlers } from "./handlers"
+import {
+    addCall,
+    Handlers,
+    isFull,
+    messageBytes,
+    runCalls,
+    startCalls,
+} from "./handlers"
 import { deviceRandom } from "./random"
 import { socketClose, socketListen, socketOpen, socketWrite } from "./socket"
 
@@ -209,10 +219,18 @@ const LOOK_MS = 10
 const MAX_SLEEP_MS = 60000
 
 /** @devsWhenUsed */
-export class Client implements Port, SessionPort {
-    readonly connection: Connection
+export class Client {
+    // The VM finds the first fields fastest, and what isn't set slowest of all: so the busy ones come first, and none is left out.
     readonly session: Session
+    readonly connection: Connection
     readonly handlers: Handlers
+    /** The supervisor, or the socket's fiber in its place, is at work; it may be waiting in the midst of it. */
+    busy = false
+    /** What the socket says: events and their arguments by turns. What one that is closed still said is forgotten. */
+    events: any[] = []
+    work = 0
+    /** Sees each packet and chunk, both ways. */
+    wire: (way: string, bytes: Buffer) => void = undefined
     readonly counters: Counters = {
         connects: 0,
         losses: 0,
@@ -221,41 +239,45 @@ export class Client implements Port, SessionPort {
         dropped: 0,
         handlerErrors: 0,
     }
-    monitor: Monitor
+    /** Publishes in the millisecond `burstMs`. */
+    burst = 0
+    burstMs = 0
+    readonly checks: Checks
+    readonly qos1: Qos1Port
+    readonly outbox: Outbox0
     readonly stores: Store[] = []
-    /** The peer ended the connection that is being closed. */
-    byPeer: boolean
     mailbox: Post[] = []
-    /** What the socket says: events and their arguments by turns. What one that is closed still said is forgotten. */
-    events: any[] = []
     /** What `stop()` and `start()` ask for; in a row they come to at most one of each, in this order. */
     wants = 0
+    monitor: Monitor = undefined
     fiber: ds.Fiber
+    /** When the supervisor looks next by itself. */
+    untilMs: number
     /** The dial has had no answer. */
-    dialling: boolean
+    dialling = false
+    /** The peer ended the connection that is being closed. */
+    byPeer = false
     /** Chunks were dropped: this connection can't go on. */
-    flooded: boolean
-    work: number
+    flooded = false
     /** What is left of HANDLERS_MS; full again once the handlers have caught up. */
     handlersMs = HANDLERS_MS
     /** Nothing that has waited is sent before. */
     drainMs: number
     /** Messages left that waited through the outage. */
     paced: number
-    /** Publishes in the millisecond `burstMs`. */
-    burst: number
-    burstMs: number
-    /** Sees each packet and chunk, both ways. */
-    wire: (way: string, bytes: Buffer) => void
     /** Told of each change of state. */
     onChange: () => void
 
     constructor(readonly parts: Parts) {
-        const { policy, codec, explain, qos1, outbox, link } = parts
+        const { policy, codec, checks, explain, qos1, outbox, link } = parts
+        const effects = new Effects(this)
+        this.session = new Session(parts, effects)
         const backoff = new Backoff(policy, deviceRandom())
-        const connection = new Connection(parts, backoff, this)
+        const connection = new Connection(parts, backoff, effects)
         this.connection = connection
-        this.session = new Session(parts, this)
+        this.checks = checks
+        this.qos1 = qos1
+        this.outbox = outbox
         connection.reviewer = codec
         if (explain) connection.explain = explain
         if (qos1) this.stores.push(qos1)
@@ -274,10 +296,12 @@ export class Client implements Port, SessionPort {
         this.start()
     }
 
-    /** Takes the socket's events. */
+    /** Takes the socket's events, each of which comes on a fiber of its own. */
     listen() {
         const self = this
-        socketListen((event, arg) => {
+        socketListen(async (event, arg) => {
+            if (event === "data" && !self.busy && self.events.length === 0)
+                return await takeNow(self, arg as Buffer)
             if (self.dialling) answered(self, event)
             heard(self, event, arg)
         })
@@ -293,6 +317,11 @@ export class Client implements Port, SessionPort {
 
     wake() {
         if (this.fiber && this.fiber.suspended) this.fiber.resume(undefined)
+    }
+
+    /** Wakes the supervisor unless it looks by then (never: -1) anyway. */
+    wakeBy(dueMs: number) {
+        if (dueMs >= 0 && dueMs < this.untilMs) this.wake()
     }
 
     // ---- what the socket says ----
@@ -337,109 +366,6 @@ export class Client implements Port, SessionPort {
         if (log) log.drop(this, what, topic, bytes, reason)
     }
 
-    // ---- Port: the connection's effects ----
-
-    dial(): string | undefined {
-        const { host, port, tls } = this.connection.endpoint
-        const problem = socketOpen(host, port, tls)
-        this.dialling = problem === undefined
-        // A native that fails has answered, and what an earlier dial does can't be heard any more.
-        if (this.monitor) {
-            if (this.dialling) this.monitor.nativeStarted(ds.millis(), 0)
-            else this.monitor.nativeDone()
-        }
-        return problem
-    }
-
-    connect(): string | undefined {
-        const code = this.session.open(ds.millis())
-        return code === 0 ? undefined : "socket write failed"
-    }
-
-    disconnect() {
-        this.session.leave(ds.millis())
-    }
-
-    close() {
-        // A dial that is given up is listened to until the next: its end shows that the native isn't blocked.
-        if (!this.dialling) socketClose()
-        this.events = []
-        this.flooded = false
-        this.session.close()
-        for (const store of this.stores) store.closed(this.byPeer)
-    }
-
-    log(what: Decision, nowMs: number, cause?: Cause, flag?: boolean) {
-        if (what === "lost") this.counters.losses++
-        const { log } = this.parts
-        if (log) log.decision(this, what, nowMs, cause, flag)
-    }
-
-    changed() {
-        if (this.onChange) this.onChange()
-    }
-
-    // ---- SessionPort: the session's effects ----
-
-    send(packet: Buffer): number {
-        if (this.wire) this.wire("out", packet)
-        const code = socketWrite(packet)
-        if (code !== 0) heard(this, "native", "")
-        return code
-    }
-
-    connack(code: number, sessionPresent: boolean) {
-        const nowMs = ds.millis()
-        const { connection } = this
-        if (code !== 0) {
-            const verdict = this.session.codec.verdict(code, false)
-            connection.broken(verdict, nowMs)
-            return
-        }
-        this.counters.connects++
-        this.drainMs = nowMs + DRAIN_MS
-        this.paced = 0
-        for (const store of this.stores) this.paced += store.entries()
-        connection.accepted(sessionPresent, nowMs)
-    }
-
-    deliver(subscription: Subscription, message: Publish) {
-        const bytes = message.payload.length + message.topic.length
-        const handler = subscription.handlers[0]
-        if (this.handlers.add(handler, message, bytes, subscription))
-            this.counters.received++
-        else this.dropped("in", message.topic, bytes, "handlers too slow", 1)
-    }
-
-    skipped(topic: string, packetBytes: number) {
-        this.dropped("in", topic, packetBytes, "larger than packet limit", 1)
-    }
-
-    unsent(topic: string, packetBytes: number, fault: string) {
-        this.dropped("out", topic, packetBytes, fault, 1)
-    }
-
-    refused({ filter, why }: Subscription) {
-        const reason = "refused " + byBroker(why)
-        this.dropped("subscription", filter, undefined, reason, 0)
-    }
-
-    /** Waiting cures no broken peer in a hurry: the slow lane, not the schedule. */
-    violation(reason: Reason) {
-        this.connection.broken(slow(reason), ds.millis())
-    }
-
-    dismissed(code: number) {
-        const verdict = this.session.codec.verdict(code, true)
-        this.byPeer = true
-        this.connection.broken(verdict, ds.millis())
-        this.byPeer = false
-    }
-
-    silent() {
-        this.connection.socketFailed("timeout", "", ds.millis())
-    }
-
     // ---- the application's side ----
 
     /**
@@ -454,7 +380,8 @@ export class Client implements Port, SessionPort {
         payload: string | Buffer,
         options?: PublishOptions,
     ): Promise<Outcome> {
-        const { checks, qos1, maxMessageBytes } = this.parts
+        const { checks, qos1 } = this
+        const { maxMessageBytes } = this.parts
         const fault = checks && checks.message(topic, payload, options, !!qos1)
         if (fault) return "refused: " + fault
         if (options && options.qos)
@@ -495,7 +422,7 @@ export class Client implements Port, SessionPort {
         qos: 0 | 1 = 0,
     ): Promise<Outcome> {
         const { session } = this
-        const { checks } = this.parts
+        const { checks } = this
         const fault = checks && checks.subscription(filter, handler, qos)
         if (fault) return "refused: " + fault
         const known = find(this, filter, handler)
@@ -583,16 +510,144 @@ export class Client implements Port, SessionPort {
             waits = false
             await handler(self.state())
         }
+        const owner = { state: "", handlers: [tell] }
         this.onChange = () => {
             if (others) others()
             if (waits) return
             waits = true
-            self.handlers.add(tell, undefined, 0, undefined)
+            addCall(self.handlers, owner, undefined)
+            startCalls(self.handlers)
         }
     }
 }
 
+/**
+ * What connection and session do to the device. An object of its own with one field: on Client, to find a
+ * method takes a comparison with every field.
+ */
+class Effects implements Port, SessionPort {
+    constructor(private readonly client: Client) {}
+
+    // ---- of the connection ----
+
+    dial(): string | undefined {
+        const { client } = this
+        const { monitor } = client
+        const { host, port, tls } = client.connection.endpoint
+        const problem = socketOpen(host, port, tls)
+        client.dialling = problem === undefined
+        // A native that fails has answered, and what an earlier dial does can't be heard any more.
+        if (monitor)
+            if (client.dialling) monitor.nativeStarted(ds.millis(), 0)
+            else monitor.nativeDone()
+        return problem
+    }
+
+    connect(): string | undefined {
+        const code = this.client.session.open(ds.millis())
+        return code === 0 ? undefined : "socket write failed"
+    }
+
+    disconnect() {
+        this.client.session.leave(ds.millis())
+    }
+
+    close() {
+        closeSocket(this.client)
+    }
+
+    log(what: Decision, nowMs: number, cause?: Cause, flag?: boolean) {
+        const { client } = this
+        if (what === "lost") client.counters.losses++
+        const { log } = client.parts
+        if (log) log.decision(client, what, nowMs, cause, flag)
+    }
+
+    changed() {
+        const { onChange } = this.client
+        if (onChange) onChange()
+    }
+
+    // ---- of the session ----
+
+    send(packet: Buffer): number {
+        const { client } = this
+        if (client.wire) client.wire("out", packet)
+        const code = socketWrite(packet)
+        if (code !== 0) heard(client, "native", "")
+        return code
+    }
+
+    deliver(subscription: Subscription, message: Publish) {
+        const { client } = this
+        if (addCall(client.handlers, subscription, message))
+            client.counters.received++
+        else {
+            const bytes = messageBytes(message)
+            client.dropped("in", message.topic, bytes, "handlers too slow", 1)
+        }
+    }
+
+    connack(code: number, sessionPresent: boolean) {
+        const nowMs = ds.millis()
+        const { client } = this
+        const { connection } = client
+        if (code !== 0) {
+            const verdict = client.session.codec.verdict(code, false)
+            connection.broken(verdict, nowMs)
+            return
+        }
+        client.counters.connects++
+        client.drainMs = nowMs + DRAIN_MS
+        client.paced = 0
+        for (const store of client.stores) client.paced += store.entries()
+        connection.accepted(sessionPresent, nowMs)
+    }
+
+    skipped(topic: string, packetBytes: number) {
+        const reason = "larger than packet limit"
+        this.client.dropped("in", topic, packetBytes, reason, 1)
+    }
+
+    unsent(topic: string, packetBytes: number, fault: string) {
+        this.client.dropped("out", topic, packetBytes, fault, 1)
+    }
+
+    refused({ filter, why }: Subscription) {
+        const reason = "refused " + byBroker(why)
+        this.client.dropped("subscription", filter, undefined, reason, 0)
+    }
+
+    /** Waiting cures no broken peer in a hurry: the slow lane, not the schedule. */
+    violation(reason: Reason) {
+        this.client.connection.broken(slow(reason), ds.millis())
+    }
+
+    dismissed(code: number) {
+        const { client } = this
+        const verdict = client.session.codec.verdict(code, true)
+        client.byPeer = true
+        client.connection.broken(verdict, ds.millis())
+        client.byPeer = false
+    }
+
+    silent() {
+        this.client.connection.socketFailed("timeout", "", ds.millis())
+    }
+}
+
+function closeSocket(client: Client) {
+    // A dial that is given up is listened to until the next: its end shows that the native isn't blocked.
+    if (!client.dialling) socketClose()
+    client.events = []
+    client.flooded = false
+    client.session.close()
+    for (const store of client.stores) store.closed(client.byPeer)
+}
+
 async function turn(client: Client) {
+    if (client.busy) return await ds.sleep(1)
+    client.busy = true
     client.work = WORK_PER_TURN
     try {
         // Input first: what has arrived may be the sign of life that a deadline waits for.
@@ -613,11 +668,36 @@ async function turn(client: Client) {
     } catch (e) {
         survive(client, e)
     }
+    client.busy = false
+    startCalls(client.handlers)
     const nowMs = ds.millis()
     const restMs = sleepMs(client, nowMs)
+    client.untilMs = nowMs + restMs
+    client.session.stirred = false
     if (client.monitor) client.monitor.beat(nowMs, nowMs + restMs)
     if (restMs > 0) await ds.suspend(restMs)
     else await ds.sleep(1)
+}
+
+/**
+ * Does the supervisor's work on the socket's own fiber, and runs the handlers there: to wake other fibers for a
+ * message costs more than all the rest of it.
+ */
+async function takeNow(client: Client, chunk: Buffer) {
+    client.busy = true
+    try {
+        if (takeChunk(client, chunk)) {
+            client.work = WORK_PER_TURN
+            await takeMore(client)
+            // Handlers have the VM's whole allowance of steps.
+            await ds.sleep(0)
+        }
+    } catch (e) {
+        survive(client, e)
+    }
+    client.busy = false
+    if (client.session.stirred) client.wake()
+    await runCalls(client.handlers)
 }
 
 /** Does what the application has asked for since the last turn. */
@@ -635,7 +715,7 @@ function survive(client: Client, e: unknown) {
     try {
         client.connection.broken(retry(Why.internalError), ds.millis())
     } catch (again) {
-        client.close()
+        closeSocket(client)
     }
 }
 
@@ -680,8 +760,9 @@ function heard(client: Client, event: string, arg: Buffer | string) {
 async function socketEvent(client: Client) {
     const event = client.events.shift()
     const arg = client.events.shift()
-    if (event === "data") await takeChunk(client, arg)
-    else if (event === "open") client.connection.opened(ds.millis())
+    if (event === "data") {
+        if (takeChunk(client, arg)) await takeMore(client)
+    } else if (event === "open") client.connection.opened(ds.millis())
     else socketFailed(client, event === "close" ? "closed" : event, arg + "")
     client.work -= WORK_OF_POST
     if (client.work <= 0) await breathe(client)
@@ -693,31 +774,40 @@ function socketFailed(client: Client, fault: SocketFault, text: string) {
     client.byPeer = false
 }
 
-async function takeChunk(client: Client, chunk: Buffer) {
-    const { session, handlers } = client
-    const { state } = client.connection
-    if (state !== "awaitingConnack" && state !== "connected") return
+/** Handles the first packet in what has come; true when there may be more. */
+function takeChunk(client: Client, chunk: Buffer): boolean {
+    const { session } = client
+    if (!session.up && client.connection.state !== "awaitingConnack")
+        return false
     if (client.wire) client.wire("in", chunk)
-    session.push(chunk, ds.millis())
-    while (session.next(ds.millis())) {
-        client.work -= 1 + session.subscriptions.length
+    return hear(session, chunk, ds.millis())
+}
+
+async function takeMore(client: Client) {
+    const { session, handlers } = client
+    const cost = 1 + session.subscriptions.length
+    let more = true
+    while (more) {
+        client.work -= cost
         if (client.work <= 0) await breathe(client)
-        if (handlers.full()) await waitForHandlers(client)
+        if (isFull(handlers)) await waitForHandlers(client)
+        more = hearMore(session, ds.millis())
     }
 }
 
 /** A burst waits a little for handlers that are merely behind, not for one that is stuck. */
 async function waitForHandlers(client: Client) {
     const { handlers } = client
+    startCalls(handlers)
     while (
-        handlers.full() &&
+        isFull(handlers) &&
         client.handlersMs > 0 &&
         client.events.length < MAX_CHUNKS_WAITING + MAX_CHUNKS_WAITING
     ) {
         client.handlersMs--
         await ds.sleep(1)
     }
-    if (!handlers.full()) client.handlersMs = HANDLERS_MS
+    if (!isFull(handlers)) client.handlersMs = HANDLERS_MS
 }
 
 function publishNow(
@@ -726,14 +816,14 @@ function publishNow(
     nowMs: number,
     properties: Buffer,
 ): Outcome {
-    const { session } = client
-    const { codec, outbox } = client.parts
+    const { session, outbox } = client
+    const { codec } = session
     // With a session up it is not stopped, and most codecs take everything: no calls for that.
     if (!session.up && client.isStopped()) return "refused: stopped"
     const fault = codec.refuses && codec.refuses(packet, properties)
     if (fault !== undefined) return "refused: " + fault
     if (session.up && (!outbox || outbox.entries() === 0))
-        if (session.send(packet, nowMs, properties) === 0) {
+        if (sendPacket(session, packet, nowMs, properties) === 0) {
             client.counters.published++
             return "sent"
         }

@@ -2,7 +2,7 @@
 import * as ds from "@devicescript/core"
 import { cleanText } from "../core/line"
 import { parseCommand, type Command } from "../core/command"
-import type { Publish } from "../mqtt/parser"
+import type { Publish } from "../mqtt/packets"
 import type { Client } from "./client"
 import type { FleetPolicyControl } from "./fleet-policy"
 import { reboot, type Leaves } from "./reboot"
@@ -39,7 +39,8 @@ export function serveCommands(
     const onMessage = async (message: Publish) => {
         // The runtime's JSON would mangle what is not ASCII.
         const name = cleanText(message.topic.slice(prefix.length))
-        const { retain, dup } = message
+        const retain = !!message.retain
+        const dup = !!message.dup
         const text = messageText(message)
         const upMs = ds.millis() - startMs
         const onTrial = limit ? limit.isOnTrial() : false

@@ -7,7 +7,7 @@ import {
     FleetPolicyState,
     PATIENCE_MS,
 } from "../core/fleet-policy"
-import type { Publish } from "../mqtt/parser"
+import type { Publish } from "../mqtt/packets"
 import type { Client } from "./client"
 import { log } from "./log"
 import { deleteRaw, readRaw, writeRaw } from "./settings"

@@ -1,6 +1,10 @@
-// Runs the application's handlers, one after the other, on a fiber of their own: a handler that
-// throws or never returns costs messages, not the connection.
+// Runs the application's handlers, one after the other: a handler that throws or never returns costs
+// messages, not the connection.
+//
+// No fiber waits for calls: they are made on the fiber that brought the message (`runCalls`), since to switch
+// fibers costs more than all else about it, or on one made for them (`startCalls`).
 import * as ds from "@devicescript/core"
+import type { Publish } from "../mqtt/packets"
 
 /** Calls that may wait; a message more is dropped. */
 const MAX_CALLS = 16
@@ -8,88 +12,90 @@ const MAX_CALLS = 16
 /** Bytes of all messages that may wait. */
 const MAX_BYTES = 4096
 
-/** For whom a call is; it is not made once the owner is dropped. */
+/** Whose handler is called, the one there is; it is not called once its owner is "dropped". */
 interface Owner {
     state: string
+    handlers: ((arg: any) => ds.AsyncVoid)[]
 }
 
-interface Call {
-    handler: (arg: any) => ds.AsyncVoid
-    arg: any
-    bytes: number
-    owner: Owner
-}
-
-/** @devsWhenUsed */
 export class Handlers {
-    calls: Call[] = []
-    bytes = 0
+    /** Owner and argument of each call by turns: an object for each would be garbage. */
+    calls: any[] = []
+    /** The fiber that makes the calls; undefined when none does. */
+    fiber: ds.Fiber = undefined
     /** Calls since time last had a chance to pass. */
-    run = 0
-    fiber: ds.Fiber
-    /** The fiber waits for a call. It may also be suspended inside a handler, and is not ours to wake then. */
-    idle = false
+    streak = 0
 
     /** @param counters where a handler that throws is counted */
-    constructor(readonly counters: { handlerErrors: number }) {
-        const self = this
-        const run = async () => {
-            self.fiber = ds.Fiber.self()
-            while (true) await turn(self)
-        }
-        run.start()
-    }
-
-    /**
-     * Has `handler(arg)` called; false when too much waits already. A call without an owner is always
-     * taken: whoever makes one makes no second before it is done.
-     */
-    add(
-        handler: (arg: any) => ds.AsyncVoid,
-        arg: any,
-        bytes: number,
-        owner: Owner | undefined,
-    ): boolean {
-        const count = this.calls.length
-        const full = count >= MAX_CALLS || this.bytes + bytes > MAX_BYTES
-        // One message of any size: the packet limit is its bound.
-        if (owner && count > 0 && full) return false
-        this.calls.push({ handler, arg, bytes, owner })
-        this.bytes += bytes
-        if (this.idle) {
-            this.idle = false
-            this.fiber.resume(undefined)
-        }
-        return true
-    }
-
-    /** No room for another message. */
-    full(): boolean {
-        return this.calls.length >= MAX_CALLS || this.bytes >= MAX_BYTES
-    }
-
-    /** Whether a fiber is the one that runs handlers. */
-    isOwn(fiber: ds.Fiber): boolean {
-        return this.fiber === fiber
-    }
+    constructor(readonly counters: { handlerErrors: number }) {}
 }
 
-async function turn(handlers: Handlers) {
-    const call = handlers.calls.shift()
-    if (call === undefined) {
-        handlers.idle = true
-        return await ds.suspend()
+/**
+ * Has the owner's handler called with `arg` by the next `runCalls` or `startCalls`; false when too much waits already. Only
+ * a message is ever refused: who adds another call adds no second before it is made.
+ */
+export function addCall(handlers: Handlers, owner: Owner, arg: any): boolean {
+    const { calls } = handlers
+    // One message of any size: the packet limit is its bound.
+    if (calls.length > 0 && bytesOf(arg) > 0)
+        if (isFull(handlers) || bytesIn(calls) + bytesOf(arg) > MAX_BYTES)
+            return false
+    calls.push(owner, arg)
+    return true
+}
+
+/** No room for another message. */
+export function isFull({ calls }: Handlers): boolean {
+    return calls.length >= MAX_CALLS + MAX_CALLS || bytesIn(calls) >= MAX_BYTES
+}
+
+/** What a message takes while it waits. */
+export function messageBytes(message: Publish): number {
+    return message.payload.length + message.topic.length
+}
+
+/** Bytes of what a call is made with; 0 unless it is a message. */
+function bytesOf(arg: any): number {
+    return arg && arg.payload ? messageBytes(arg) : 0
+}
+
+/** Counted when something waits, which is seldom, and not for each message. */
+function bytesIn(calls: any[]): number {
+    let bytes = 0
+    for (let i = 1; i < calls.length; i += 2) bytes += bytesOf(calls[i])
+    return bytes
+}
+
+/** Has the calls made by a fiber of their own, unless one is at it. */
+export function startCalls(handlers: Handlers) {
+    if (handlers.fiber || handlers.calls.length === 0) return
+    const run = async () => {
+        await runCalls(handlers)
     }
-    handlers.bytes -= call.bytes
-    if (call.owner && call.owner.state === "dropped") return
-    try {
-        await call.handler(call.arg)
-    } catch (e) {
-        handlers.counters.handlerErrors++
-        console.error(e as any)
+    run.start()
+}
+
+/** Makes the calls, unless another fiber is at it. */
+export async function runCalls(handlers: Handlers) {
+    const { calls } = handlers
+    if (handlers.fiber || calls.length === 0) return
+    handlers.fiber = ds.Fiber.self()
+    while (true) {
+        const owner: Owner = calls[0]
+        const arg = calls[1]
+        calls.insert(0, -2)
+        if (owner.state !== "dropped")
+            try {
+                await owner.handlers[0](arg)
+            } catch (e) {
+                handlers.counters.handlerErrors++
+                console.error(e as any)
+            }
+        if (calls.length === 0) break
+        // Each call has the VM's whole allowance of steps for itself. 0 ms is enough for that, but time
+        // stands still in it: calls that lead to calls must not go on so for ever.
+        handlers.streak = handlers.streak < MAX_CALLS ? handlers.streak + 1 : 0
+        await ds.sleep(handlers.streak === 0 ? 1 : 0)
     }
-    // Each call has the VM's whole allowance of steps for itself. 0 ms is enough for that, but time
-    // stands still in it: calls that lead to calls must not go on so for ever.
-    handlers.run = handlers.run < MAX_CALLS ? handlers.run + 1 : 0
-    await ds.sleep(handlers.run === 0 ? 1 : 0)
+    handlers.fiber = undefined
 }

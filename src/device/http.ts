@@ -178,7 +178,7 @@ async function once(
         socketClose()
         return t
     }
-    socketGiveUp()
+    await socketGiveUp()
     return newTry()
 }
 

@@ -1,5 +1,6 @@
 // QoS 0 messages that wait for a connection: mqtt/outbox.ts has the rules; here they meet the client.
 import { Outbox, type Entry, type Overflow } from "../mqtt/outbox"
+import { sendPacket } from "../mqtt/session"
 import { OUTBOX_FULL, type Client, type Outbox0, type Outcome } from "./client"
 
 /** So many in a row, and the next waits a little: the VM ends a program that never waits. */
@@ -57,7 +58,7 @@ class Waiting implements Outbox0 {
                 client.dropped("outbox", undefined, packet.length, fault, 1)
                 continue
             }
-            if (session.send(packet, nowMs, properties) !== 0) return
+            if (sendPacket(session, packet, nowMs, properties) !== 0) return
             outbox.shift()
             client.counters.published++
         }

@@ -20,6 +20,7 @@ import {
     type PublishOptions,
     type Qos1Port,
 } from "./client"
+import { addCall, startCalls } from "./handlers"
 
 /** How QoS 1 messages are kept; all may be left out. */
 export interface Qos1Options {
@@ -168,7 +169,10 @@ class Qos1 extends InFlight implements Qos1Port {
     private tell(flight: Flight, outcome: string) {
         const { settled } = flight
         if (this.flash) this.flash.settled(flight, ds.millis())
-        if (settled) this.client.handlers.add(settled, outcome, 0, undefined)
+        if (!settled) return
+        const owner = { state: "", handlers: [settled] }
+        addCall(this.client.handlers, owner, outcome)
+        startCalls(this.client.handlers)
     }
 
     override acknowledged(flight: Flight, code: number) {

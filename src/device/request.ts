@@ -13,7 +13,7 @@ import { wordsOf } from "../core/reason"
 import { RetryBudget } from "../core/retry-budget"
 import { httpVerdict, stalled, type Verdict } from "../core/verdict"
 import { requestProperties } from "../mqtt/encode"
-import type { Publish } from "../mqtt/parser"
+import type { Publish } from "../mqtt/packets"
 import type { Client } from "./client"
 import { newKey } from "./keys"
 import { deviceRandom } from "./random"
@@ -94,7 +94,7 @@ export async function request(
     mustBe("attempts", attempts, 1, 20)
     mustBe("timeoutMs", timeoutMs, 1, 3600000)
     mustBe("deadlineMs", deadlineMs, 1, MAX_WAIT_MS)
-    if (client.handlers.isOwn(ds.Fiber.self()))
+    if (client.handlers.fiber === ds.Fiber.self())
         return failed(0, "refused: called from a handler", undefined)
     const service = serviceOf(client, topic)
     const endMs = ds.millis() + deadlineMs

@@ -13,13 +13,13 @@ type Natives = typeof ds & {
     _socketOpen(host: string, port: number): number
     _socketClose(): number
     _socketWrite(buf: Buffer): number
-    _socketOnEvent(event: SocketEvent, arg?: Buffer | string): void
+    _socketOnEvent(event: SocketEvent, arg?: Buffer | string): ds.AsyncVoid
 }
 const natives = ds as Natives
 
-/** Sends all socket events to `handler`, which must not wait. */
+/** Sends all socket events to `handler`, each on a fiber of its own. */
 export function socketListen(
-    handler: (event: SocketEvent, arg: Buffer | string) => void,
+    handler: (event: SocketEvent, arg: Buffer | string) => ds.AsyncVoid,
 ) {
     natives._socketOnEvent = handler
 }
@@ -58,10 +58,10 @@ export function socketClose() {
  * Closes the socket and tells whoever listens that it is over. The fibers of @devicescript/net wait for ever otherwise; to
  * terminate one is a panic as soon as its emitter resumes it.
  */
-export function socketGiveUp() {
+export async function socketGiveUp() {
     socketClose()
     try {
-        natives._socketOnEvent("error", "given up")
+        await natives._socketOnEvent("error", "given up")
     } catch (e) {}
 }
 

@@ -1,6 +1,6 @@
 // Payloads as text.
 import { readText } from "../mqtt/bytes"
-import type { Publish } from "../mqtt/parser"
+import type { Publish } from "../mqtt/packets"
 
 /**
  * A message's payload as text, or undefined when it is not well-formed UTF-8. Use this instead

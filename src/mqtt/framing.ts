@@ -1,150 +1,197 @@
 // Cuts a byte stream into MQTT packets: fixed header, remaining length, and what is too large
 // (2.2). A parser of one MQTT version extends it with what packets mean.
 // Rule of the room: pure. What it holds is at most one packet of `maxPacketBytes` plus one chunk.
+//
+// Functions beside a class of plain fields: to find a method the VM compares its name with that of every field.
 import { copy } from "./bytes"
-import type { Malformed, Packet } from "./parser"
+import type { Malformed, Packet } from "./packets"
+
+/** The first byte of a PUBLISH with QoS 0, which has no fault (3.3.1), retained or not. */
+const MESSAGE = 0x30
+const MESSAGE_MASK = 0xfe
+
+/** What is wrong with the fixed header, known before the body has come. */
+export type HeadFault = (framer: Framer) => Malformed | undefined
+
+/** Reads a packet's body, `source[at .. at+bodyBytes)`; of an oversize one only the first `maxPacketBytes` bytes are there. */
+export type Decode = (framer: Framer, source: Buffer, at: number) => Packet
 
 /**
- * A packet that lies within one chunk is read in place; only one that does not is put together in
- * a Buffer of its own, of exactly its size.
+ * The state of one stream. A packet that lies within one chunk is read in place; only one that does not is put
+ * together in a Buffer of its own, of exactly its size.
  */
-export abstract class Framer {
-    // the VM looks fields up one by one in this order: busy ones first, and few of them
-    /** The first byte of the packet: type and flags. */
-    first!: number
-    /** The remaining length, 0..268,435,455; -1 for one of more than four bytes (2.2.3), which ends the stream. */
-    bodyBytes!: number
-    private chunk: Buffer | undefined
-    private at!: number
+export class Framer {
+    /** What was pushed and has not all been looked at. */
+    chunk: Buffer | undefined = undefined
+    at = 0
     /** Bytes of the fixed header that have come. */
     headBytes = 0
-    private inBody: boolean | undefined
-    /** Bytes of the body held or skipped so far. */
-    private done!: number
-    private held: Buffer | undefined
-    /** Of an oversize PUBLISH with QoS 1. */
-    protected skippedId!: number
+    /** The first byte of the packet: type and flags. */
+    first = 0
+    /** The remaining length, 0..268,435,455; -1 for one of more than four bytes (2.2.3), which ends the stream. */
+    bodyBytes = 0
     /** The packet exceeds `maxPacketBytes`. */
-    protected oversize!: boolean
-    private dead: boolean | undefined
+    oversize = false
+    inBody = false
+    /** Bytes of the body held or skipped so far. */
+    done = 0
+    held: Buffer | undefined = undefined
+    /** Of an oversize PUBLISH with QoS 1. */
+    skippedId = 0
+    dead = false
 
     /**
      * @param maxPacketBytes largest packet to take whole, fixed header included: 16..65,535 bytes. A packet may
      * need this much twice, once held and once as payload.
      */
-    constructor(readonly maxPacketBytes: number) {}
+    constructor(
+        readonly maxPacketBytes: number,
+        readonly headFault: HeadFault,
+        readonly decode: Decode,
+    ) {}
+}
 
-    /** What is wrong with the fixed header, known before the body has come. */
-    protected abstract headFault(): Malformed | undefined
+/**
+ * Takes the next bytes of the stream. The chunk must stay unchanged until `nextPacket` returns undefined;
+ * pushing another one before that throws. After a malformed packet, bytes are dropped.
+ */
+export function pushChunk(framer: Framer, chunk: Buffer) {
+    if (framer.dead) return
+    if (framer.chunk !== undefined)
+        throw new Error("push before the last chunk was used up")
+    framer.chunk = chunk
+    framer.at = 0
+}
 
-    /** Reads a packet's body, `source[at .. at+bodyBytes)`; of an oversize one only the first `maxPacketBytes` bytes are there. */
-    protected abstract decode(source: Buffer, at: number): Packet
+/** Forgets everything: for a new connection. */
+export function resetFramer(framer: Framer) {
+    framer.dead = false
+    framer.inBody = false
+    framer.oversize = false
+    framer.headBytes = 0
+    framer.chunk = undefined
+    framer.held = undefined
+}
 
-    /**
-     * Takes the next bytes of the stream. The chunk must stay unchanged until `next` returns undefined;
-     * pushing another one before that throws. After a malformed packet, bytes are dropped.
-     */
-    push(chunk: Buffer) {
-        if (this.dead) return
-        if (this.chunk !== undefined)
-            throw new Error("push before next() had used up the last chunk")
-        this.chunk = chunk
-        this.at = 0
-    }
+/** No packet comes after a malformed one. */
+export function endStream(framer: Framer) {
+    resetFramer(framer)
+    framer.dead = true
+}
 
-    /** Forgets everything: for a new connection. */
-    reset() {
-        this.dead = false
-        this.inBody = false
-        this.headBytes = 0
-        this.chunk = undefined
-        this.held = undefined
-    }
+/** Bytes held of a packet whose rest hasn't come yet, without the chunk at hand. */
+export function heldBytes(framer: Framer): number {
+    return framer.held === undefined ? 0 : framer.held.length
+}
 
-    /** No packet comes after a malformed one. */
-    protected die() {
-        this.reset()
-        this.dead = true
-    }
-
-    /**
-     * Bytes held of a packet whose rest hasn't come yet, without the chunk at hand.
-     * @devsWhenUsed
-     */
-    heldBytes(): number {
-        return this.held === undefined ? 0 : this.held.length
-    }
-
-    /** The next packet, or undefined when it needs more bytes or has met a malformed packet. Never loops over a body. */
-    next(): Packet | undefined {
-        const chunk = this.chunk
-        if (chunk === undefined) return undefined
-        const end = chunk.length
-        let at = this.at
-        if (!this.inBody) {
-            let n = this.headBytes
-            if (n === 0 && at < end) {
-                this.first = chunk[at++]
-                this.bodyBytes = 0
-                n = 1
-            }
-            let b = 128
-            while (b > 127 && at < end && n < 5) {
-                b = chunk[at++]
-                this.bodyBytes |= (b & 127) << ((n << 3) - n - 7)
-                n++
-            }
-            this.headBytes = n
-            if (b > 127) {
-                if (n < 5) return this.usedUp()
-                this.bodyBytes = -1
-            }
-            this.oversize = n + this.bodyBytes > this.maxPacketBytes
-            const fault = this.headFault()
-            if (fault !== undefined) return fault
-            this.inBody = true
-            this.done = 0
+/** The next packet, or undefined when it needs more bytes or has met a malformed packet. Never loops over a body. */
+export function nextPacket(framer: Framer): Packet | undefined {
+    const { chunk, at } = framer
+    if (chunk === undefined) return undefined
+    const end = chunk.length
+    // A small message with QoS 0 that lies within the chunk, as most do, goes without what the others need.
+    if (framer.headBytes === 0 && at + 1 < end) {
+        const bodyBytes = chunk[at + 1]
+        const nextAt = at + 2 + bodyBytes
+        if (
+            (chunk[at] & MESSAGE_MASK) === MESSAGE &&
+            bodyBytes < 128 &&
+            nextAt <= end &&
+            bodyBytes + 2 <= framer.maxPacketBytes
+        ) {
+            framer.first = chunk[at]
+            framer.bodyBytes = bodyBytes
+            if (nextAt < end) framer.at = nextAt
+            else framer.chunk = undefined
+            return framer.decode(framer, chunk, at + 2)
         }
-        const rest = end - at
-        const { bodyBytes, held } = this
-        if (rest < bodyBytes || held !== undefined || this.oversize)
-            return this.hold(chunk, at, rest)
-        return this.take(chunk, at, at + bodyBytes)
     }
+    return nextPiece(framer, chunk, at, end)
+}
 
-    /** Keeps what has come of a packet that is cut or oversize, and takes it once its last byte is there. */
-    private hold(chunk: Buffer, at: number, rest: number): Packet | undefined {
-        const { bodyBytes, done, maxPacketBytes } = this
-        if (this.held === undefined)
-            this.held = Buffer.alloc(
-                bodyBytes < maxPacketBytes ? bodyBytes : maxPacketBytes,
-            )
-        const held = this.held
-        const missing = bodyBytes - done
-        const bytes = rest < missing ? rest : missing
-        const room = held.length - done
-        if (room > 0) copy(held, done, chunk, at, bytes < room ? bytes : room)
-        // Where a PUBLISH has its packet identifier may be beyond what is held.
-        const idAt = 2 + ((held[0] << 8) | held[1]) - done
-        if (idAt >= 0 && idAt < bytes) this.skippedId = chunk[at + idAt] << 8
-        if (idAt >= -1 && idAt + 1 < bytes)
-            this.skippedId |= chunk[at + idAt + 1]
-        this.done = done + bytes
-        if (bytes < missing) return this.usedUp()
-        this.held = undefined
-        return this.take(held, 0, at + bytes)
+/** Goes on with a packet that may be cut or oversize. */
+function nextPiece(
+    framer: Framer,
+    chunk: Buffer,
+    from: number,
+    end: number,
+): Packet | undefined {
+    let at = from
+    if (!framer.inBody) {
+        let n = framer.headBytes
+        if (n === 0 && at < end) {
+            framer.first = chunk[at++]
+            framer.bodyBytes = 0
+            n = 1
+        }
+        let b = 128
+        while (b > 127 && at < end && n < 5) {
+            b = chunk[at++]
+            framer.bodyBytes |= (b & 127) << ((n << 3) - n - 7)
+            n++
+        }
+        framer.headBytes = n
+        if (b > 127) {
+            if (n < 5) return usedUp(framer)
+            framer.bodyBytes = -1
+        }
+        framer.oversize = n + framer.bodyBytes > framer.maxPacketBytes
+        const fault = framer.headFault(framer)
+        if (fault !== undefined) return fault
+        framer.inBody = true
+        framer.done = 0
     }
+    const rest = end - at
+    const { bodyBytes, held } = framer
+    if (rest < bodyBytes || held !== undefined || framer.oversize)
+        return hold(framer, chunk, at, rest)
+    return take(framer, chunk, at, at + bodyBytes, end)
+}
 
-    private take(source: Buffer, at: number, nextAt: number): Packet {
-        this.at = nextAt
-        this.inBody = false
-        const packet = this.decode(source, at)
-        this.headBytes = 0
-        return packet
-    }
+/** Keeps what has come of a packet that is cut or oversize, and takes it once its last byte is there. */
+function hold(
+    framer: Framer,
+    chunk: Buffer,
+    at: number,
+    rest: number,
+): Packet | undefined {
+    const { bodyBytes, done, maxPacketBytes } = framer
+    if (framer.held === undefined)
+        framer.held = Buffer.alloc(
+            bodyBytes < maxPacketBytes ? bodyBytes : maxPacketBytes,
+        )
+    const held = framer.held
+    const missing = bodyBytes - done
+    const bytes = rest < missing ? rest : missing
+    const room = held.length - done
+    if (room > 0) copy(held, done, chunk, at, bytes < room ? bytes : room)
+    // Where a PUBLISH has its packet identifier may be beyond what is held.
+    const idAt = 2 + ((held[0] << 8) | held[1]) - done
+    if (idAt >= 0 && idAt < bytes) framer.skippedId = chunk[at + idAt] << 8
+    if (idAt >= -1 && idAt + 1 < bytes) framer.skippedId |= chunk[at + idAt + 1]
+    framer.done = done + bytes
+    if (bytes < missing) return usedUp(framer)
+    framer.held = undefined
+    return take(framer, held, 0, at + bytes, chunk.length)
+}
 
-    private usedUp(): undefined {
-        this.chunk = undefined
-        return undefined
-    }
+function take(
+    framer: Framer,
+    source: Buffer,
+    at: number,
+    nextAt: number,
+    end: number,
+): Packet {
+    if (nextAt < end) framer.at = nextAt
+    else framer.chunk = undefined
+    framer.inBody = false
+    const packet = framer.decode(framer, source, at)
+    framer.headBytes = 0
+    framer.oversize = false
+    return packet
+}
+
+function usedUp(framer: Framer): undefined {
+    framer.chunk = undefined
+    return undefined
 }

@@ -22,10 +22,15 @@ import {
     setPacketId,
     type ConnectOptions,
 } from "./encode"
-import type { Packet } from "./parser"
+import type { Packet } from "./packets"
 import { Repeats } from "./repeats"
 import type { Codec } from "./codec"
-import type { Reliable, Session, Subscription } from "./session"
+import {
+    sendPacket,
+    type Reliable,
+    type Session,
+    type Subscription,
+} from "./session"
 import type { Outbox, Entry } from "./outbox"
 
 /** A QoS 1 message on its way. */
@@ -130,7 +135,7 @@ export class InFlight implements Reliable {
         }
         if (packet.type !== "publish" || packet.qos !== 1) return false
         if (!this.inbound.repeats(packet)) return false
-        session.send(pubackPacket(packet.packetId), nowMs)
+        sendPacket(session, pubackPacket(packet.packetId as number), nowMs)
         return true
     }
 
@@ -146,7 +151,8 @@ export class InFlight implements Reliable {
         }
         if (f === undefined) return false
         if (f.packetId === 0) this.name(f, session.freePacketId())
-        if (session.send(f.packet, nowMs, f.properties) !== 0) return false
+        if (sendPacket(session, f.packet, nowMs, f.properties) !== 0)
+            return false
         this.written(nowMs)
         return true
     }

@@ -6,7 +6,7 @@
 // topic, length, head and tail of it are compared too, and only with messages from earlier connections of this session, for
 // within one connection nothing is sent twice. What is left: the same text to the same topic under the same identifier,
 // the first copy of it lost. Commands that must not be lost or run twice carry a key; see core/dedup.ts.
-import type { Publish } from "./parser"
+import type { Publish } from "./packets"
 
 /** Messages that are remembered. Brokers keep 10 to 20 in flight. */
 const MAX_REMEMBERED = 20
@@ -36,7 +36,8 @@ export class Repeats {
     repeats(message: Publish): boolean {
         const { ids, marks } = this
         const mark = markOf(message)
-        const at = ids.indexOf(message.packetId)
+        const packetId = message.packetId as number
+        const at = ids.indexOf(packetId)
         if (at >= 0) {
             if (message.dup && at < this.earlier && marks[at] === mark) {
                 this.count++
@@ -45,7 +46,7 @@ export class Repeats {
             // The identifier is in use again.
             this.forget(at)
         } else if (ids.length >= MAX_REMEMBERED) this.forget(0)
-        ids.push(message.packetId)
+        ids.push(packetId)
         marks.push(mark)
         return false
     }

@@ -14,7 +14,8 @@ import {
     pubackPacket,
     type ConnectOptions,
 } from "./encode"
-import type { Connack, Packet, Publish, Suback } from "./parser"
+import { nextPacket, pushChunk, resetFramer } from "./framing"
+import type { Connack, Packet, Publish, Suback } from "./packets"
 import { matches } from "./topic"
 
 /** What the session says at each connection, and how patient it is. */
@@ -48,6 +49,8 @@ export interface Subscription {
     filter: string
     qos: 0 | 1
     state: SubscriptionState
+    /** It has wildcards; set by `Session.subscribe`. */
+    isWild?: boolean
     /** How it was settled first; whoever asked for it may look later than the next connection. */
     settled?: SubscriptionState
     /** What the broker says of a refusal, in words; only MQTT 5 says anything. */
@@ -120,10 +123,13 @@ export class Session {
     readonly subscriptions: Subscription[] = []
     /** True between CONNACK 0 and the end of the connection. */
     up = false
+    /** Something other than a message has come: `dueMs` may be earlier than it was. */
+    stirred = false
     readonly codec: Codec
     lastPacketId = 0
     // From here on set when a connection begins.
     /** SUBSCRIBEs and UNSUBSCRIBEs without their answer. */
+    reliable: Reliable | undefined
     asked!: number
     lastInMs!: number
     lastOutMs!: number
@@ -144,6 +150,7 @@ export class Session {
     open(nowMs: number): number {
         this.close()
         const { connect, reliable } = this.options
+        this.reliable = reliable
         if (reliable) reliable.opening(connect)
         this.lastOutMs = nowMs
         return this.port.send(this.codec.connect(connect))
@@ -154,7 +161,7 @@ export class Session {
         const { subscriptions } = this
         const { reliable } = this.options
         this.up = false
-        this.codec.parser.reset()
+        resetFramer(this.codec.parser)
         this.pingedMs = -1
         this.askAgainMs = -1
         this.asked = 0
@@ -175,15 +182,8 @@ export class Session {
     leave(nowMs: number) {
         if (!this.up) return
         announce(this, this.options.farewell, nowMs)
-        this.send(emptyPacket(DISCONNECT), nowMs)
+        sendPacket(this, emptyPacket(DISCONNECT), nowMs)
         this.up = false
-    }
-
-    /** Takes bytes from the socket; then call `next` until it returns false. */
-    push(chunk: Buffer, nowMs: number) {
-        this.lastInMs = nowMs
-        this.pingedMs = -1
-        this.codec.parser.push(chunk)
     }
 
     /** When `tick` is wanted, or -1 for never. */
@@ -208,20 +208,15 @@ export class Session {
         if (this.pingAfterMs === 0 || nowMs < pingDueMs(this)) return
         if (this.pingedMs >= 0) return this.port.silent()
         this.pingedMs = nowMs
-        this.send(emptyPacket(PINGREQ), nowMs)
-    }
-
-    /** Sends one packet of encode.ts, while the session is up; `properties` of a PUBLISH as for `Codec.wire`. */
-    send(packet: Buffer, nowMs: number, properties?: Buffer): number {
-        const codec = this.codec
-        this.lastOutMs = nowMs
-        return this.port.send(
-            codec.wire ? codec.wire(packet, properties) : packet,
-        )
+        sendPacket(this, emptyPacket(PINGREQ), nowMs)
     }
 
     /** Adds a subscription and asks for it as soon as that is possible; its `state` tells how far that is. */
     subscribe(subscription: Subscription, nowMs: number) {
+        const { filter } = subscription
+        // Looked for once, not at each message.
+        subscription.isWild =
+            filter.indexOf("#") >= 0 || filter.indexOf("+") >= 0
         this.subscriptions.push(subscription)
         askMore(this, nowMs)
     }
@@ -255,24 +250,6 @@ export class Session {
         if (at >= 0) removeAt(this.subscriptions, at)
     }
 
-    /** Handles one packet of what was pushed; false when there is none left. */
-    next(nowMs: number): boolean {
-        const packet = this.codec.parser.next()
-        if (packet === undefined) return false
-        const { codec, port } = this
-        const { reliable } = this.options
-        if (codec.heard) {
-            const answer = codec.heard(packet, nowMs)
-            if (answer !== undefined) port.send(answer)
-        }
-        if (reliable && reliable.takes(packet, this, nowMs)) return true
-        if (packet.type === "malformed") port.violation(packet.reason)
-        else if (packet.type === "connack") connack(this, packet, nowMs)
-        else if (!this.up) port.violation(Why.notConnack)
-        else handle(this, packet, nowMs)
-        return true
-    }
-
     /** An identifier that nothing on its way has, 1..65535; the numbers come round. */
     freePacketId(): number {
         const { reliable } = this.options
@@ -288,6 +265,58 @@ export class Session {
     }
 }
 
+// What every message needs is a function with the session as its first argument: to find a method the VM compares
+// its name with that of every field.
+
+/** Takes bytes from the socket and handles the first packet in them; true when there may be more: then `hearMore`. */
+export function hear(session: Session, chunk: Buffer, nowMs: number): boolean {
+    session.lastInMs = nowMs
+    session.pingedMs = -1
+    pushChunk(session.codec.parser, chunk)
+    return hearMore(session, nowMs)
+}
+
+/** Handles the next packet, if there is a whole one; false when nothing is left to look at. */
+export function hearMore(session: Session, nowMs: number): boolean {
+    const { codec, reliable } = session
+    const { parser } = codec
+    const packet = nextPacket(parser)
+    if (packet === undefined) return false
+    if (codec.heard) {
+        const answer = codec.heard(packet, nowMs)
+        if (answer !== undefined) session.port.send(answer)
+    }
+    if (reliable && reliable.takes(packet, session, nowMs))
+        return parser.chunk !== undefined
+    if (packet.type === "publish" && session.up) {
+        const { topic } = packet
+        if (packet.qos) acknowledge(session, packet.packetId as number, nowMs)
+        for (const s of session.subscriptions)
+            if (
+                (s.filter === topic ||
+                    (s.isWild && matches(s.filter, topic))) &&
+                s.state !== "refused" &&
+                s.state !== "dropped"
+            )
+                session.port.deliver(s, packet)
+    } else handle(session, packet, nowMs)
+    return parser.chunk !== undefined
+}
+
+/** Sends one packet of encode.ts, while the session is up; `properties` of a PUBLISH as for `Codec.wire`. */
+export function sendPacket(
+    session: Session,
+    packet: Buffer,
+    nowMs: number,
+    properties?: Buffer,
+): number {
+    const { codec } = session
+    session.lastOutMs = nowMs
+    return session.port.send(
+        codec.wire ? codec.wire(packet, properties) : packet,
+    )
+}
+
 /** When to ping or, after a PINGREQ, to give the peer up. */
 function pingDueMs(session: Session): number {
     const { pingedMs, lastInMs, lastOutMs } = session
@@ -301,18 +330,14 @@ function wants(session: Session, filter: string): boolean {
     return false
 }
 
+/** All packets but a message when it may come. */
 function handle(session: Session, packet: Packet, nowMs: number) {
+    session.stirred = true
+    if (packet.type === "malformed")
+        return session.port.violation(packet.reason)
+    if (packet.type === "connack") return connack(session, packet, nowMs)
+    if (!session.up) return session.port.violation(Why.notConnack)
     switch (packet.type) {
-        case "publish":
-            if (packet.qos) acknowledge(session, packet.packetId, nowMs)
-            for (const s of session.subscriptions)
-                if (
-                    s.state !== "refused" &&
-                    s.state !== "dropped" &&
-                    matches(s.filter, packet.topic)
-                )
-                    session.port.deliver(s, packet)
-            return
         case "oversize":
             if (packet.qos) acknowledge(session, packet.packetId, nowMs)
             session.port.skipped(packet.topic, packet.packetBytes)
@@ -331,7 +356,7 @@ function handle(session: Session, packet: Packet, nowMs: number) {
 }
 
 function acknowledge(session: Session, packetId: number, nowMs: number) {
-    session.send(pubackPacket(packetId), nowMs)
+    sendPacket(session, pubackPacket(packetId), nowMs)
 }
 
 function connack(session: Session, connack: Connack, nowMs: number) {
@@ -363,7 +388,7 @@ function announce(
     const packet = publishPacket(topic, payload, 0, retain, 0, false)
     const fault = codec.refuses && codec.refuses(packet)
     if (fault) session.port.unsent(topic, packet.length, fault)
-    else session.send(packet, nowMs)
+    else sendPacket(session, packet, nowMs)
 }
 
 /** Asks for what has not been asked for on session connection, a few at a time. */
@@ -385,7 +410,7 @@ function ask(session: Session, first: number, s: Subscription, nowMs: number) {
     session.asked++
     s.packetId = session.freePacketId()
     s.dueMs = nowMs + session.options.pingMs
-    session.send(filterPacket(first, s.packetId, s.filter, s.qos), nowMs)
+    sendPacket(session, filterPacket(first, s.packetId, s.filter, s.qos), nowMs)
 }
 
 /** What waits for the answer with session identifier. */

@@ -13,15 +13,10 @@ import {
     type Verdict,
 } from "../core/verdict"
 import { copy } from "./bytes"
-import {
-    mqtt311,
-    type Codec,
-    type Expires,
-    type MakeCodec,
-    type PacketParser,
-} from "./codec"
+import { mqtt311, type Codec, type Expires, type MakeCodec } from "./codec"
 import { begin, connectPacket, type ConnectOptions } from "./encode"
-import type { Connack, Packet } from "./parser"
+import type { Connack, Packet } from "./packets"
+import { resetFramer, type Framer } from "./framing"
 import { Rivals } from "./rivals"
 import type { ServerMoves } from "./servers"
 import { Parser5 } from "./v5-parser"
@@ -155,7 +150,7 @@ export function disconnectPacket5(code: number): Buffer {
 /** The codec of one session that speaks MQTT 5, or either version. */
 export class Codec5 implements Codec {
     level: number = 5
-    parser: PacketParser
+    parser: Framer
     receiveMaximum = NO_MAXIMUM
     maximumQos: number | undefined = undefined
     maximumPacketBytes: number | undefined = undefined
@@ -208,12 +203,12 @@ export class Codec5 implements Codec {
         this.level = beside ? beside.choice.level : 5
         if (beside && this.level === 4) {
             this.parser = beside.codec.parser
-            this.parser.reset()
+            resetFramer(this.parser)
             return beside.codec.connect(options)
         }
         this.parser5.startsClean = options.cleanSession
         this.parser = this.parser5
-        this.parser.reset()
+        resetFramer(this.parser)
         return this.connect5(options)
     }
 

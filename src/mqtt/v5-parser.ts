@@ -8,8 +8,8 @@
 // - Reason codes below 0x80 are checked, because each means something else to do; those above all
 //   mean that it failed, and a later edition may add to them.
 import { MAX_FILTERS } from "./encode"
-import { Framer } from "./framing"
-import type { Malformed, Packet } from "./parser"
+import { endStream, Framer } from "./framing"
+import type { Malformed, Packet } from "./packets"
 import {
     FieldReader,
     MALFORMED,
@@ -42,7 +42,12 @@ export class Parser5 extends Framer {
     /** CONNECT asked for a new session: there can be no old one [MQTT-3.2.2-2]. */
     startsClean = false
 
-    protected override decode(source: Buffer, at: number): Packet {
+    /** @param maxPacketBytes as for `Framer` */
+    constructor(maxPacketBytes: number) {
+        super(maxPacketBytes, headFault, decode)
+    }
+
+    read(source: Buffer, at: number): Packet {
         const { reader } = this
         reader.begin(source, at, this.bodyBytes)
         const packet = this.packet()
@@ -59,7 +64,7 @@ export class Parser5 extends Framer {
         reason: string,
         code: number = MALFORMED,
     ): Malformed {
-        this.die()
+        endStream(this)
         return { type: "malformed", reason: `MQTT-${clause} ${reason}`, code }
     }
 
@@ -68,7 +73,7 @@ export class Parser5 extends Framer {
     }
 
     /** What is wrong with the packet's fixed header, known before its body has come. */
-    protected override headFault(): Malformed | undefined {
+    faultOfHead(): Malformed | undefined {
         const { first, bodyBytes, maxPacketBytes } = this
         const type = first >> 4
         const lengthBytes = this.headBytes - 1
@@ -189,10 +194,10 @@ export class Parser5 extends Framer {
             topic,
             payload: reader.bytes(reader.left()),
             qos,
-            retain: (first & 1) === 1,
-            dup: (first & 8) === 8,
-            packetId,
         }
+        if (first & 1) packet.retain = true
+        if (first & 8) packet.dup = true
+        if (qos) packet.packetId = packetId
         if (properties !== undefined) packet.properties = properties
         return packet
     }
@@ -320,4 +325,12 @@ export class Parser5 extends Framer {
             properties: properties === undefined ? [] : properties,
         }
     }
+}
+
+function headFault(framer: Framer): Malformed | undefined {
+    return (framer as Parser5).faultOfHead()
+}
+
+function decode(framer: Framer, source: Buffer, at: number): Packet {
+    return (framer as Parser5).read(source, at)
 }

@@ -7,6 +7,7 @@ import { fuzzPure, PureFuzz } from "../../host/fuzz/pure"
 import { chunksOf, streamOf, type Stream } from "../../host/fuzz/streams"
 import { fuzzVm } from "../../host/fuzz/vm"
 import { PROJECT } from "../../host/vm/program"
+import type { Decode } from "../../src/mqtt/framing"
 import { Parser } from "../../src/mqtt/parser"
 
 const FINDS = join(PROJECT, "test/host/finds")
@@ -73,32 +74,35 @@ test("a stream is the same each time, and whole however it is cut", () => {
     }
 })
 
-test("a parser that throws, or forgets to start anew, is found out", () => {
-    const { push, reset } = Parser.prototype
-    const broken: [RegExp, () => void][] = [
+test("a parser that throws, or remembers earlier streams, is found out", () => {
+    const broken: [RegExp, (parser: Parser) => Decode][] = [
         [
             /boom/,
-            () => {
-                Parser.prototype.push = function (chunk) {
-                    if (chunk[0] === 0xb0) throw new Error("boom")
-                    push.call(this, chunk)
-                }
-            },
+            ({ decode }) =>
+                (framer, source, at) => {
+                    if (framer.first === 0xb0) throw new Error("boom")
+                    return decode(framer, source, at)
+                },
         ],
         [
-            /cut differently|push before|malformed/,
-            () => {
-                Parser.prototype.reset = () => {}
+            /cut differently/,
+            ({ decode }) => {
+                let packets = 0
+                return (framer, source, at) =>
+                    ++packets === 500
+                        ? { type: "pingresp" }
+                        : decode(framer, source, at)
             },
         ],
     ]
-    for (const [what, breakIt] of broken)
-        try {
-            breakIt()
-            assert.match(fuzzPure(1, 0, 5000).find?.what ?? "nothing", what)
-        } finally {
-            Object.assign(Parser.prototype, { push, reset })
+    for (const [what, decode] of broken) {
+        const make = (limit: number) => {
+            const parser = new Parser(limit)
+            return Object.assign(parser, { decode: decode(parser) })
         }
+        const { find } = fuzzPure(1, 0, 5000, undefined, make)
+        assert.match(find?.what ?? "nothing", what)
+    }
 })
 
 test("a program that dies in the VM is found out, with its last streams", async () => {

@@ -1,8 +1,15 @@
 // Packets in: every packet a server may send, every way to cut the stream, the table of what it must
 // not send, and messages larger than what is held.
+import {
+    heldBytes,
+    nextPacket,
+    pushChunk,
+    resetFramer,
+} from "../../src/mqtt/framing"
 import { type Case, equal, throws } from "../cases"
 import { wordsOf } from "../../src/core/reason"
-import { type Packet, Parser } from "../../src/mqtt/parser"
+import { Parser } from "../../src/mqtt/parser"
+import type { Packet } from "../../src/mqtt/packets"
 
 /** A packet as one line, so that streams compare as text. */
 export function show(packet: Packet): string {
@@ -10,7 +17,7 @@ export function show(packet: Packet): string {
         case "connack":
             return `connack present=${packet.sessionPresent} code=${packet.code}`
         case "publish":
-            return `publish ${packet.topic} ${packet.payload.toString("hex")} qos=${packet.qos} retain=${packet.retain} dup=${packet.dup} id=${packet.packetId}`
+            return `publish ${packet.topic} ${packet.payload.toString("hex")} qos=${packet.qos} retain=${!!packet.retain} dup=${!!packet.dup} id=${packet.packetId || 0}`
         case "oversize":
             return `oversize ${packet.topic} in ${packet.packetBytes} qos=${packet.qos} id=${packet.packetId}`
         case "puback":
@@ -33,7 +40,7 @@ export function show(packet: Packet): string {
 export function drain(parser: Parser): string {
     let lines = ""
     while (true) {
-        const packet = parser.next()
+        const packet = nextPacket(parser)
         if (packet === undefined) return lines
         lines = lines + show(packet) + "\n"
     }
@@ -41,7 +48,7 @@ export function drain(parser: Parser): string {
 
 function parse(hex: string): string {
     const parser = new Parser(1024)
-    parser.push(Buffer.from(hex, "hex"))
+    pushChunk(parser, Buffer.from(hex, "hex"))
     return drain(parser)
 }
 
@@ -69,11 +76,11 @@ function splitAt(first: number, last: number) {
     const all = Buffer.from(MIXED, "hex")
     const parser = new Parser(64)
     for (let at = first; at <= last && at <= all.length; ++at) {
-        parser.push(all.slice(0, at))
+        pushChunk(parser, all.slice(0, at))
         const before = drain(parser)
-        parser.push(all.slice(at))
+        pushChunk(parser, all.slice(at))
         equal(before + drain(parser), MIXED_LINES, `split at ${at}`)
-        equal(parser.heldBytes(), 0, "held")
+        equal(heldBytes(parser), 0, "held")
     }
 }
 
@@ -84,7 +91,7 @@ function pieces(bytes: number) {
     let lines = ""
     for (let at = 0; at < all.length; at += bytes) {
         const to = at + bytes
-        parser.push(all.slice(at, to < all.length ? to : all.length))
+        pushChunk(parser, all.slice(at, to < all.length ? to : all.length))
         lines = lines + drain(parser)
     }
     equal(lines, MIXED_LINES)
@@ -104,23 +111,23 @@ function big(
     const head = Buffer.from(headHex + bodyHex, "hex")
     const chunk = Buffer.alloc(1024)
     let left = bodyBytes - (bodyHex.length >> 1)
-    parser.push(head)
+    pushChunk(parser, head)
     let lines = drain(parser)
     while (left >= chunk.length) {
-        equal(parser.heldBytes() <= 256, true, "held within the limit")
-        parser.push(chunk)
+        equal(heldBytes(parser) <= 256, true, "held within the limit")
+        pushChunk(parser, chunk)
         lines = lines + drain(parser)
         left -= chunk.length
     }
     equal(lines, "", "before its last byte")
     const last = Buffer.alloc(left + 5)
     last.set(Buffer.from("3003000162", "hex"), left)
-    parser.push(last)
+    pushChunk(parser, last)
     equal(
         drain(parser),
         expected + "\npublish b  qos=0 retain=false dup=false id=0\n",
     )
-    equal(parser.heldBytes(), 0, "held afterwards")
+    equal(heldBytes(parser), 0, "held afterwards")
 }
 
 /** One input, in one chunk and byte by byte, that must give exactly one malformed packet, and then silence. */
@@ -130,7 +137,7 @@ function bad(list: Case[], name: string, hex: string, expected: string) {
         run: () => {
             const parser = new Parser(1024)
             // a good packet first and one after it that must not come out
-            parser.push(Buffer.from("d000" + hex + "d000", "hex"))
+            pushChunk(parser, Buffer.from("d000" + hex + "d000", "hex"))
             const lines = drain(parser)
             equal(lines.slice(0, 9), "pingresp\n")
             equal(
@@ -139,17 +146,17 @@ function bad(list: Case[], name: string, hex: string, expected: string) {
             )
             equal(lines.indexOf("\n", 9), lines.length - 1, "lines end at")
 
-            parser.push(Buffer.from("d000", "hex"))
-            equal(parser.next(), undefined, "after death")
-            parser.reset()
+            pushChunk(parser, Buffer.from("d000", "hex"))
+            equal(nextPacket(parser), undefined, "after death")
+            resetFramer(parser)
             const all = Buffer.from(hex, "hex")
             let apart = ""
             for (let at = 0; at < all.length; ++at) {
-                parser.push(all.slice(at, at + 1))
+                pushChunk(parser, all.slice(at, at + 1))
                 apart = apart + drain(parser)
             }
             equal(apart, lines.slice(9), "byte by byte")
-            equal(parser.heldBytes(), 0, "held")
+            equal(heldBytes(parser), 0, "held")
         },
     })
 }
@@ -413,11 +420,11 @@ export function cases(): Case[] {
             name: "T5: CONNACK as 1 + 1 + 2 bytes",
             run: () => {
                 const parser = new Parser(1024)
-                parser.push(Buffer.from("20", "hex"))
-                equal(parser.next(), undefined)
-                parser.push(Buffer.from("02", "hex"))
-                equal(parser.next(), undefined)
-                parser.push(Buffer.from("0000", "hex"))
+                pushChunk(parser, Buffer.from("20", "hex"))
+                equal(nextPacket(parser), undefined)
+                pushChunk(parser, Buffer.from("02", "hex"))
+                equal(nextPacket(parser), undefined)
+                pushChunk(parser, Buffer.from("0000", "hex"))
                 equal(drain(parser), "connack present=false code=0\n")
             },
         },
@@ -425,19 +432,19 @@ export function cases(): Case[] {
             name: "T5: a two-byte remaining length cut in between",
             run: () => {
                 const parser = new Parser(1024)
-                parser.push(Buffer.from("3083", "hex"))
-                equal(parser.next(), undefined)
+                pushChunk(parser, Buffer.from("3083", "hex"))
+                equal(nextPacket(parser), undefined)
                 const rest = Buffer.alloc(132)
                 rest.set(Buffer.from("01000161", "hex"), 0)
                 rest[131] = 7
-                parser.push(rest)
-                const packet = parser.next()
+                pushChunk(parser, rest)
+                const packet = nextPacket(parser)
                 if (packet === undefined || packet.type !== "publish")
                     throw new Error("no publish")
                 equal(packet.topic, "a")
                 equal(packet.payload.length, 128)
                 equal(packet.payload[127], 7)
-                equal(parser.next(), undefined)
+                equal(nextPacket(parser), undefined)
             },
         },
         {
@@ -446,9 +453,9 @@ export function cases(): Case[] {
                 const parser = new Parser(1024)
                 const chunk = Buffer.alloc(400)
                 for (let i = 0; i < 400; i += 2) chunk[i] = 0xd0
-                parser.push(chunk)
+                pushChunk(parser, chunk)
                 let count = 0
-                while (parser.next() !== undefined) ++count
+                while (nextPacket(parser) !== undefined) ++count
                 equal(count, 200)
             },
         },
@@ -456,13 +463,13 @@ export function cases(): Case[] {
             name: "a chunk of no bytes changes nothing",
             run: () => {
                 const parser = new Parser(1024)
-                parser.push(Buffer.alloc(0))
-                equal(parser.next(), undefined)
-                parser.push(Buffer.from("d0", "hex"))
-                equal(parser.next(), undefined)
-                parser.push(Buffer.alloc(0))
-                equal(parser.next(), undefined)
-                parser.push(Buffer.from("00", "hex"))
+                pushChunk(parser, Buffer.alloc(0))
+                equal(nextPacket(parser), undefined)
+                pushChunk(parser, Buffer.from("d0", "hex"))
+                equal(nextPacket(parser), undefined)
+                pushChunk(parser, Buffer.alloc(0))
+                equal(nextPacket(parser), undefined)
+                pushChunk(parser, Buffer.from("00", "hex"))
                 equal(drain(parser), "pingresp\n")
             },
         },
@@ -470,11 +477,11 @@ export function cases(): Case[] {
             name: "pushing before the last chunk is used up is a programmer's error",
             run: () => {
                 const parser = new Parser(1024)
-                parser.push(Buffer.from("d000d000", "hex"))
-                parser.next()
+                pushChunk(parser, Buffer.from("d000d000", "hex"))
+                nextPacket(parser)
                 throws(
-                    () => parser.push(Buffer.from("d000", "hex")),
-                    "push before next()",
+                    () => pushChunk(parser, Buffer.from("d000", "hex")),
+                    "push before the last chunk",
                 )
             },
         },
@@ -499,8 +506,8 @@ export function cases(): Case[] {
             run: () => {
                 const parser = new Parser(1024)
                 const chunk = Buffer.from("30050001616869", "hex")
-                parser.push(chunk)
-                const packet = parser.next()
+                pushChunk(parser, chunk)
+                const packet = nextPacket(parser)
                 for (let i = 0; i < chunk.length; ++i) chunk[i] = 0
                 if (packet === undefined || packet.type !== "publish")
                     throw new Error("no publish")
@@ -524,12 +531,12 @@ export function cases(): Case[] {
             name: "reset forgets half a packet",
             run: () => {
                 const parser = new Parser(1024)
-                parser.push(Buffer.from("30050001", "hex"))
-                equal(parser.next(), undefined)
-                equal(parser.heldBytes(), 5)
-                parser.reset()
-                equal(parser.heldBytes(), 0)
-                parser.push(Buffer.from("d000", "hex"))
+                pushChunk(parser, Buffer.from("30050001", "hex"))
+                equal(nextPacket(parser), undefined)
+                equal(heldBytes(parser), 5)
+                resetFramer(parser)
+                equal(heldBytes(parser), 0)
+                pushChunk(parser, Buffer.from("d000", "hex"))
                 equal(drain(parser), "pingresp\n")
             },
         },
@@ -539,8 +546,8 @@ export function cases(): Case[] {
                 const parser = new Parser(1024)
                 const chunk = Buffer.alloc(261)
                 chunk.set(Buffer.from("9082020001", "hex"), 0)
-                parser.push(chunk)
-                const packet = parser.next()
+                pushChunk(parser, chunk)
+                const packet = nextPacket(parser)
                 if (packet === undefined || packet.type !== "suback")
                     throw new Error("no suback")
                 equal(packet.codes.length, 256)
@@ -550,14 +557,16 @@ export function cases(): Case[] {
             name: "a packet of exactly the limit is delivered, one byte more is oversize",
             run: () => {
                 const parser = new Parser(16)
-                parser.push(
+                pushChunk(
+                    parser,
                     Buffer.from("300e000161" + "0102030405060708090a0b", "hex"),
                 )
                 equal(
                     drain(parser),
                     "publish a 0102030405060708090a0b qos=0 retain=false dup=false id=0\n",
                 )
-                parser.push(
+                pushChunk(
+                    parser,
                     Buffer.from(
                         "300f000161" + "0102030405060708090a0b0cd000",
                         "hex",
@@ -620,7 +629,7 @@ export function cases(): Case[] {
                 )
                 let lines = ""
                 for (let i = 0; i < all.length; ++i) {
-                    parser.push(all.slice(i, i + 1))
+                    pushChunk(parser, all.slice(i, i + 1))
                     lines = lines + drain(parser)
                 }
                 equal(lines, "oversize a/b in 22 qos=1 id=4660\npingresp\n")
@@ -631,15 +640,17 @@ export function cases(): Case[] {
             run: () => {
                 const parser = new Parser(16)
                 // 8 times "ü" and a slash first: byte 16 is inside a character
-                parser.push(
+                pushChunk(
+                    parser,
                     Buffer.from(
                         "321a" + "00152f" + "c3bcc3bcc3bcc3bcc3bc",
                         "hex",
                     ),
                 )
                 equal(drain(parser), "")
-                equal(parser.heldBytes() <= 16, true, "held within the limit")
-                parser.push(
+                equal(heldBytes(parser) <= 16, true, "held within the limit")
+                pushChunk(
+                    parser,
                     Buffer.from("c3bcc3bcc3bcc3bcc3bc" + "0102aa", "hex"),
                 )
                 equal(drain(parser), "oversize /üüüüüü in 28 qos=1 id=258\n")
@@ -649,15 +660,17 @@ export function cases(): Case[] {
             name: "an oversize PUBLISH is checked like a small one",
             run: () => {
                 const parser = new Parser(16)
-                parser.push(
+                pushChunk(
+                    parser,
                     Buffer.from(
                         "300f0000" + "00000000000000000000000000",
                         "hex",
                     ),
                 )
                 equal(drain(parser), "malformed MQTT-4.7.3-1 empty topic\n")
-                parser.reset()
-                parser.push(
+                resetFramer(parser)
+                pushChunk(
+                    parser,
                     Buffer.from(
                         "3010000f" + "0000000000000000000000000000",
                         "hex",
@@ -667,8 +680,9 @@ export function cases(): Case[] {
                     drain(parser),
                     "malformed MQTT-3.3.2-1 topic longer than its packet\n",
                 )
-                parser.reset()
-                parser.push(
+                resetFramer(parser)
+                pushChunk(
+                    parser,
                     Buffer.from(
                         "30100003612f2b" + "0000000000000000000000",
                         "hex",
@@ -678,8 +692,9 @@ export function cases(): Case[] {
                     drain(parser),
                     "malformed MQTT-3.3.2-2 topic holds a wildcard\n",
                 )
-                parser.reset()
-                parser.push(
+                resetFramer(parser)
+                pushChunk(
+                    parser,
                     Buffer.from(
                         "3010000361e282" + "0000000000000000000000",
                         "hex",
@@ -689,8 +704,9 @@ export function cases(): Case[] {
                     drain(parser),
                     "malformed MQTT-1.5.3-1 topic isn't well-formed UTF-8\n",
                 )
-                parser.reset()
-                parser.push(
+                resetFramer(parser)
+                pushChunk(
+                    parser,
                     Buffer.from(
                         "32100001610000" + "0000000000000000000000",
                         "hex",
@@ -706,7 +722,7 @@ export function cases(): Case[] {
             name: "an oversize SUBACK is a protocol violation",
             run: () => {
                 const parser = new Parser(16)
-                parser.push(Buffer.from("900f0001", "hex"))
+                pushChunk(parser, Buffer.from("900f0001", "hex"))
                 equal(
                     drain(parser),
                     "malformed MQTT-4.8.0-1 packet type 9 above the packet limit\n",
@@ -729,14 +745,14 @@ export function cases(): Case[] {
                 const parser = new Parser(1024)
                 const chunk = Buffer.alloc(1024)
                 chunk.set(Buffer.from("30fd07000161", "hex"), 0)
-                parser.push(chunk)
-                const packet = parser.next()
+                pushChunk(parser, chunk)
+                const packet = nextPacket(parser)
                 equal(packet === undefined ? "" : packet.type, "publish")
                 chunk.set(Buffer.from("30fe07000161", "hex"), 0)
-                equal(parser.next(), undefined)
-                parser.push(chunk)
-                equal(parser.next(), undefined)
-                parser.push(Buffer.from("00", "hex"))
+                equal(nextPacket(parser), undefined)
+                pushChunk(parser, chunk)
+                equal(nextPacket(parser), undefined)
+                pushChunk(parser, Buffer.from("00", "hex"))
                 equal(drain(parser), "oversize a in 1025 qos=0 id=0\n")
             },
         },

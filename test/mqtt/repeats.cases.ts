@@ -1,6 +1,6 @@
 // QoS 1 in: a repetition is one only if it can't be anything else.
 import { Repeats } from "../../src/mqtt/repeats"
-import type { Publish } from "../../src/mqtt/parser"
+import type { Publish } from "../../src/mqtt/packets"
 import { type Case, equal } from "../cases"
 
 function message(

@@ -4,9 +4,12 @@ import { wordsOf, type Reason } from "../../src/core/reason"
 import { mqtt311 } from "../../src/mqtt/codec"
 import { publishPacket } from "../../src/mqtt/encode"
 import { flightOf, InFlight, type Flight } from "../../src/mqtt/in-flight"
-import type { Publish } from "../../src/mqtt/parser"
+import type { Publish } from "../../src/mqtt/packets"
 import { Outbox } from "../../src/mqtt/outbox"
 import {
+    hear,
+    hearMore,
+    sendPacket,
     Session,
     type SessionOptions,
     type SessionPort,
@@ -154,10 +157,10 @@ export class World implements SessionPort {
 
     /** Bytes from the broker. */
     hears(bytes: Buffer) {
-        this.session.push(bytes, this.nowMs)
-        let more = true
+        let more = hear(this.session, bytes, this.nowMs)
+        this.watch()
         while (more) {
-            more = this.session.next(this.nowMs)
+            more = hearMore(this.session, this.nowMs)
             this.watch()
         }
     }
@@ -423,7 +426,7 @@ export function cases(): Case[] {
                 const packet = publish("t", "x", 0)
                 for (let i = 1; w.session.up; ++i) {
                     w.runTo(i * 20000)
-                    if (w.session.up) w.session.send(packet, w.nowMs)
+                    if (w.session.up) sendPacket(w.session, packet, w.nowMs)
                 }
                 w.expect(
                     "PUBLISH t=x, PUBLISH t=x, PINGREQ, PUBLISH t=x, silent",
@@ -469,7 +472,7 @@ export function cases(): Case[] {
                 const w = upWith()
                 for (let i = 1; i <= 10; ++i) {
                     w.runTo(i * 50000)
-                    w.session.send(publish("t", "x", 0), w.nowMs)
+                    sendPacket(w.session, publish("t", "x", 0), w.nowMs)
                     w.hearsHex("40020001")
                     w.expect("PUBLISH t=x")
                 }

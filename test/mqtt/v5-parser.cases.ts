@@ -1,7 +1,13 @@
 // MQTT 5 packets in: every packet a broker may send with every property, every way to cut the stream, and the
 // table of what it must not send, by statement of the standard.
+import {
+    heldBytes,
+    nextPacket,
+    pushChunk,
+    resetFramer,
+} from "../../src/mqtt/framing"
 import { type Case, equal } from "../cases"
-import type { Packet } from "../../src/mqtt/parser"
+import type { Packet } from "../../src/mqtt/packets"
 import { Parser5 } from "../../src/mqtt/v5-parser"
 import { MAX_PROPERTIES, type Property } from "../../src/mqtt/v5-properties"
 
@@ -26,7 +32,7 @@ export function show(packet: Packet): string {
         case "connack":
             return `connack present=${packet.sessionPresent} code=${packet.code} level=${packet.level}${showProperties(packet.properties)}`
         case "publish":
-            return `publish ${packet.topic} ${packet.payload.toString("hex")} qos=${packet.qos} retain=${packet.retain} dup=${packet.dup} id=${packet.packetId}${showProperties(packet.properties)}`
+            return `publish ${packet.topic} ${packet.payload.toString("hex")} qos=${packet.qos} retain=${!!packet.retain} dup=${!!packet.dup} id=${packet.packetId || 0}${showProperties(packet.properties)}`
         case "puback":
             return `puback ${packet.packetId} ${packet.code} ${packet.reason}`
         case "suback":
@@ -57,7 +63,7 @@ function list(codes: number[] | undefined): string {
 export function drain(parser: Parser5): string {
     let lines = ""
     while (true) {
-        const packet = parser.next()
+        const packet = nextPacket(parser)
         if (packet === undefined) return lines
         lines = lines + show(packet) + "\n"
     }
@@ -68,16 +74,16 @@ function read(hex: string, expected: string) {
     const all = Buffer.from(hex, "hex")
     const parser = new Parser5(256)
     for (let at = 0; at <= all.length; at += 1 + (all.length >> 3)) {
-        parser.push(all.slice(0, at))
+        pushChunk(parser, all.slice(0, at))
         let lines = drain(parser)
-        parser.push(all.slice(at))
+        pushChunk(parser, all.slice(at))
         lines += drain(parser)
         equal(lines, expected + "\n", `cut at ${at}`)
-        equal(parser.heldBytes(), 0, "held")
+        equal(heldBytes(parser), 0, "held")
     }
     let lines = ""
     for (let at = 0; at < all.length; ++at) {
-        parser.push(all.slice(at, at + 1))
+        pushChunk(parser, all.slice(at, at + 1))
         lines += drain(parser)
     }
     equal(lines, expected + "\n", "byte by byte")
@@ -93,23 +99,23 @@ function bad(cases: Case[], name: string, hex: string, expected: string) {
         name: `v5 malformed: ${name}`,
         run: () => {
             const parser = new Parser5(256)
-            parser.push(Buffer.from("d000" + hex + "d000", "hex"))
+            pushChunk(parser, Buffer.from("d000" + hex + "d000", "hex"))
             const lines = drain(parser)
             equal(lines.slice(0, 9), "pingresp\n")
             const wanted = `malformed MQTT-${expected}`
             equal(lines.slice(9, 9 + wanted.length), wanted)
             equal(lines.indexOf("\n", 9), lines.length - 1, "lines end at")
-            parser.push(Buffer.from("d000", "hex"))
-            equal(parser.next(), undefined, "after death")
-            parser.reset()
+            pushChunk(parser, Buffer.from("d000", "hex"))
+            equal(nextPacket(parser), undefined, "after death")
+            resetFramer(parser)
             const all = Buffer.from(hex, "hex")
             let apart = ""
             for (let at = 0; at < all.length; ++at) {
-                parser.push(all.slice(at, at + 1))
+                pushChunk(parser, all.slice(at, at + 1))
                 apart = apart + drain(parser)
             }
             equal(apart, lines.slice(9), "byte by byte")
-            equal(parser.heldBytes(), 0, "held")
+            equal(heldBytes(parser), 0, "held")
         },
     })
 }
@@ -248,8 +254,8 @@ function manyProperties() {
     // 202 bytes of properties: two bytes of length each
     const hex = "30d101" + "000174" + "ca01" + section + "ff00" + "7071"
     const parser = new Parser5(256)
-    parser.push(Buffer.from(hex, "hex"))
-    const packet = parser.next()
+    pushChunk(parser, Buffer.from(hex, "hex"))
+    const packet = nextPacket(parser)
     equal(packet && packet.type, "publish")
     if (packet === undefined || packet.type !== "publish") return
     equal(packet.payload.toString("hex"), "7071", "payload")
@@ -582,14 +588,15 @@ export function cases(): Case[] {
         name: "v5: a packet of exactly the limit is taken, one byte more is not",
         run: () => {
             const parser = new Parser5(16)
-            parser.push(
+            pushChunk(
+                parser,
                 Buffer.from(
                     "300e" + "00017400" + "61616161616161616161",
                     "hex",
                 ),
             )
             equal(drain(parser).slice(0, 9), "publish t")
-            parser.push(Buffer.from("300f" + "00017400", "hex"))
+            pushChunk(parser, Buffer.from("300f" + "00017400", "hex"))
             equal(drain(parser).slice(0, 23), "malformed MQTT-3.1.2-27")
         },
     })

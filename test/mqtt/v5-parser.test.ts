@@ -1,11 +1,12 @@
 // Runs the table of v5-parser.cases.ts under Node; then, with mqtt-packet as the independent oracle:
 // every stream of broker packets, with every property, reads the same here, however it is cut; and mutated
 // streams never make the parser throw, hang, hold more than its limit, or depend on how the stream was cut.
+import { heldBytes, nextPacket, pushChunk } from "../../src/mqtt/framing"
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
 import mqttPacket from "mqtt-packet"
-import type { Packet } from "../../src/mqtt/parser"
+import type { Packet } from "../../src/mqtt/packets"
 import { Parser5 } from "../../src/mqtt/v5-parser"
 import type { Property } from "../../src/mqtt/v5-properties"
 import { runCases } from "../node-cases"
@@ -166,9 +167,9 @@ test("any stream of broker packets reads the same, however it is cut", () => {
                     // a fresh copy that is spoilt afterwards: nothing may point into it
                     const chunk = Buffer.from(stream.subarray(at, at + size))
                     at += chunk.length
-                    parser.push(chunk)
+                    pushChunk(parser, chunk)
                     const seen: Packet[] = []
-                    for (let p = parser.next(); p; p = parser.next())
+                    for (let p = nextPacket(parser); p; p = nextPacket(parser))
                         seen.push(p)
                     chunk.fill(0xff)
                     for (const p of seen) {
@@ -182,7 +183,7 @@ test("any stream of broker packets reads the same, however it is cut", () => {
                     lines,
                     samples.map(s => line(s.packet) + "\n").join(""),
                 )
-                assert.equal(parser.heldBytes(), 0)
+                assert.equal(heldBytes(parser), 0)
             },
         ),
         { seed: 7, numRuns: 1500 },
@@ -224,20 +225,20 @@ test(`${FUZZ_RUNS} mutated streams: never a throw, a hang or too much held; the 
         }
         const max = 64 + random(400)
         const whole = new Parser5(max)
-        whole.push(stream)
+        pushChunk(whole, stream)
         const wanted = drain(whole)
         const parser = new Parser5(max)
         let lines = ""
         let packets = 0
         for (let at = 0; at < stream.length;) {
             const to = at + 1 + random(random(4) ? 12 : 300)
-            parser.push(stream.subarray(at, to))
+            pushChunk(parser, stream.subarray(at, to))
             at = to
-            for (let p = parser.next(); p; p = parser.next()) {
+            for (let p = nextPacket(parser); p; p = nextPacket(parser)) {
                 lines += show(p) + "\n"
                 assert.ok(++packets <= stream.length, `run ${run}: endless`)
             }
-            assert.ok(parser.heldBytes() <= max, `run ${run}: held too much`)
+            assert.ok(heldBytes(parser) <= max, `run ${run}: held too much`)
         }
         assert.equal(lines, wanted, `run ${run}: ${stream.toString("hex")}`)
         if (lines.includes("malformed ")) ++dead
