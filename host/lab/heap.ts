@@ -197,7 +197,34 @@ function reachable(
         if (((u32[at >> 2] >>> 24) & 15) === FREE) continue
         const size = blocks.get(at)!
         bytes += size
-        work.push(...u32.subarray((at >> 2) + 1, (at + size) >> 2))
+        const data = slotsOf(u32, at)
+        if (data === undefined || !blocks.has(data.at)) {
+            work.push(...u32.subarray((at >> 2) + 1, (at + size) >> 2))
+            continue
+        }
+        // What belongs to it, and what its slots in use point to: those beyond its length hold what was there before.
+        work.push(u32[(at + OWNER) >> 2])
+        if (seen.has(data.at)) continue
+        seen.add(data.at)
+        bytes += blocks.get(data.at)!
+        const first = (data.at >> 2) + 1
+        work.push(...u32.subarray(first, first + data.words))
     }
     return bytes
+}
+
+/** Offsets in an array (devs_array_t) and a map (devs_map_t): attached map or prototype, length, pointer to the slots. */
+const OWNER = 4
+const LENGTH = 8 // uint16
+const SLOTS = 12
+
+/** Words of a slot, by tag: an array's value, a map's key and value. */
+const SLOT_WORDS = [0, 0, 0, 2, 4]
+
+/** The block that holds an array's or a map's slots, and the words of it that are in use. */
+function slotsOf(u32: Uint32Array, at: number) {
+    const words = SLOT_WORDS[(u32[at >> 2] >>> 24) & 15]
+    if (!words) return undefined
+    const length = u32[(at + LENGTH) >> 2] & 0xffff
+    return { at: u32[(at + SLOTS) >> 2] - 4, words: words * length }
 }

@@ -140,8 +140,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "the outbox has no limit",
         file: "src/mqtt/outbox.ts",
-        from: "entries >= this.maxEntries || (entries > 0 && bytes > this.maxBytes)",
-        to: "entries < 0 && bytes < 0",
+        from: "entries >= maxEntries || (entries > 0 && bytes + newBytes > maxBytes)",
+        to: "entries < 0 && bytes + maxEntries + maxBytes < 0",
     },
     {
         name: "a socket left open by a crash stays open",
@@ -194,13 +194,13 @@ export const MUTANTS: Mutant[] = [
     {
         name: "a QoS 1 message is sent again without DUP",
         file: "src/mqtt/in-flight.ts",
-        from: "if (this.known && f.sentMs >= 0) markDup(f.packet)",
+        from: "else if (f.sentMs >= 0) markDup(f.packet)",
         to: "",
     },
     {
         name: "an identifier in flight is used again",
         file: "src/mqtt/in-flight.ts",
-        from: "return this.find(packetId, this.flying.length) >= 0",
+        from: "return find(this, packetId, this.held) >= 0",
         to: "return packetId < 0",
     },
     {

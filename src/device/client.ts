@@ -145,7 +145,7 @@ export interface Qos1Port extends Reliable, Store {
         topic: string,
         payload: string | Buffer,
         options: PublishOptions,
-    ): Promise<Outcome>
+    ): Outcome
     /** The device is about to reboot: writes to flash what it can, if it can. */
     save(): Promise<void>
 }
@@ -384,19 +384,6 @@ export class Client {
         const { maxMessageBytes } = this.parts
         const fault = checks && checks.message(topic, payload, options, !!qos1)
         if (fault) return "refused: " + fault
-        if (options && options.qos)
-            return qos1
-                ? await qos1.publish(topic, payload, options)
-                : "refused: no qos1"
-        // Before it is copied: there may not be room for two of it. A character is at most four bytes.
-        const most = (topic.length + payload.length + PUBLISH_HEAD_BYTES) << 2
-        if (most > maxMessageBytes) {
-            const bytes = sizeOf(topic) + sizeOf(payload) + PUBLISH_HEAD_BYTES
-            if (bytes > maxMessageBytes)
-                return `refused: ${bytes} bytes, at most ${maxMessageBytes}`
-        }
-        const retain = !!options && !!options.retain
-        const packet = publishPacket(topic, payload, 0, retain, 0, false)
         // Not through the mailbox: that would cost two more turns and, of a burst, the heap.
         // It writes only between two of the supervisor's steps, and leaves room for others.
         let nowMs = ds.millis()
@@ -407,6 +394,19 @@ export class Client {
             await ds.sleep(1)
             nowMs = ds.millis()
         }
+        if (options && options.qos)
+            return qos1
+                ? qos1.publish(topic, payload, options)
+                : "refused: no qos1"
+        // Before it is copied: there may not be room for two of it. A character is at most four bytes.
+        const most = (topic.length + payload.length + PUBLISH_HEAD_BYTES) << 2
+        if (most > maxMessageBytes) {
+            const bytes = sizeOf(topic) + sizeOf(payload) + PUBLISH_HEAD_BYTES
+            if (bytes > maxMessageBytes)
+                return `refused: ${bytes} bytes, at most ${maxMessageBytes}`
+        }
+        const retain = !!options && !!options.retain
+        const packet = publishPacket(topic, payload, 0, retain, 0, false)
         const properties = options && options.properties
         return publishNow(this, packet, nowMs, properties)
     }

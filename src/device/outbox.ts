@@ -1,5 +1,11 @@
 // QoS 0 messages that wait for a connection: mqtt/outbox.ts has the rules; here they meet the client.
-import { Outbox, type Entry, type Overflow } from "../mqtt/outbox"
+import {
+    put,
+    take,
+    type Entry,
+    type Outbox,
+    type Overflow,
+} from "../mqtt/outbox"
 import { sendPacket } from "../mqtt/session"
 import { OUTBOX_FULL, type Client, type Outbox0, type Outcome } from "./client"
 
@@ -17,14 +23,21 @@ export function outbox(
     maxBytes: number = 4096,
     overflow?: Overflow,
 ): Outbox0 {
-    return new Waiting(new Outbox<Entry>(maxEntries, maxBytes, overflow))
+    return new Waiting(maxEntries, maxBytes, overflow)
 }
 
 /** @devsWhenUsed */
-class Waiting implements Outbox0 {
+class Waiting implements Outbox<Entry>, Outbox0 {
+    readonly list: Entry[] = []
+    held = 0
+    bytes = 0
     private client: Client
 
-    constructor(private readonly outbox: Outbox<Entry>) {}
+    constructor(
+        readonly maxEntries: number,
+        readonly maxBytes: number,
+        readonly overflow: Overflow | undefined,
+    ) {}
 
     attach(client: Client) {
         this.client = client
@@ -32,7 +45,7 @@ class Waiting implements Outbox0 {
 
     keep(packet: Buffer, properties: Buffer, nowMs: number): Outcome {
         const entry: Entry = { packet, properties, sinceMs: nowMs }
-        const dropped = this.outbox.push(entry)
+        const dropped = put(this, entry)
         if (dropped === undefined) return "queued"
         const count = dropped.length
         const { client } = this
@@ -41,12 +54,12 @@ class Waiting implements Outbox0 {
     }
 
     tick(nowMs: number) {
-        const { client, outbox } = this
+        const { client, list } = this
         const { session } = client
         for (let i = 0; i < PER_TURN; ++i) {
             if (!session.up || nowMs < client.drainMs) return
-            const entry = outbox.oldest()
-            if (entry === undefined) return
+            if (!list.length) return
+            const entry = list[0]
             // Not what has come since: an application faster than that would never be up to date again.
             client.pace(nowMs)
             const { codec } = session
@@ -54,23 +67,23 @@ class Waiting implements Outbox0 {
             const { packet, properties } = entry
             const fault = late ? "expired" : client.refusal(packet, properties)
             if (fault !== undefined) {
-                outbox.shift()
+                take(this, 0)
                 client.dropped("outbox", undefined, packet.length, fault, 1)
                 continue
             }
             if (sendPacket(session, packet, nowMs, properties) !== 0) return
-            outbox.shift()
+            take(this, 0)
             client.counters.published++
         }
     }
 
     dueMs(): number {
         const { session, drainMs } = this.client
-        return session.up && this.outbox.waiting.length > 0 ? drainMs : -1
+        return session.up && this.list.length > 0 ? drainMs : -1
     }
 
     entries(): number {
-        return this.outbox.waiting.length
+        return this.list.length
     }
 
     closed() {}

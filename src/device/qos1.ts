@@ -6,12 +6,16 @@ import { stalled } from "../core/verdict"
 import { sizeOf } from "../mqtt/bytes"
 import { publishPacket, topicOf } from "../mqtt/encode"
 import {
+    ackDueMs,
     flightOf,
     InFlight,
+    land,
     POISON_TRIES,
+    readyMs,
+    send,
     type Flight,
 } from "../mqtt/in-flight"
-import { Outbox, type Overflow } from "../mqtt/outbox"
+import { isFull, put, type Overflow } from "../mqtt/outbox"
 import {
     OUTBOX_FULL,
     sooner,
@@ -72,8 +76,9 @@ export function qos1(options: Qos1Options = {}): Qos1Port {
         throw new RangeError(`qos1.overflow is ${overflow}: must be a function`)
     if (flash && !flash.attach)
         throw new RangeError(`qos1.flash is ${flash}: must be flashOutbox()`)
-    const outbox = new Outbox<Flight>(entries, bytes, overflow)
-    return new Qos1(outbox, window, ackMs, flash)
+    const part = new Qos1(entries, bytes, window, ackMs, overflow)
+    if (flash) part.flash = flash
+    return part
 }
 
 function within(
@@ -88,25 +93,17 @@ function within(
     return value
 }
 
+/** @devsWhenUsed */
 class Qos1 extends InFlight implements Qos1Port {
-    private client: Client
-    private burst = 0
-
-    constructor(
-        outbox: Outbox<Flight>,
-        window: number,
-        ackMs: number,
-        private readonly flash: FlashPort | undefined,
-    ) {
-        super(outbox, window, ackMs)
-    }
+    client: Client
+    flash?: FlashPort
 
     attach(client: Client) {
         this.client = client
         if (!this.flash) return
         for (const flight of this.flash.attach(client, this)) {
-            const dropped = this.outbox.push(flight)
-            if (dropped) this.drop(dropped, undefined, "outbox full")
+            const dropped = put(this, flight)
+            if (dropped) drop(this, dropped, undefined, "outbox full")
         }
     }
 
@@ -114,121 +111,133 @@ class Qos1 extends InFlight implements Qos1Port {
         if (this.flash) await this.flash.save()
     }
 
-    async publish(
+    publish(
         topic: string,
         payload: string | Buffer,
         options: PublishOptions,
-    ): Promise<Outcome> {
-        const { qos, settled, retain } = options
+    ): Outcome {
+        const { qos, settled, retain, properties } = options
+        const { client, maxBytes } = this
         if (qos !== 1)
             return "refused: qos must be 0 or 1; for once and only once use 1 and a key"
         if (settled && typeof settled !== "function")
             return "refused: settled is no function"
-        const { maxBytes } = this.outbox
-        const bytes = sizeOf(topic) + sizeOf(payload) + PUBLISH_HEAD_BYTES
-        if (bytes > maxBytes)
-            return `refused: ${bytes} bytes, at most ${maxBytes}`
+        // A character is at most four bytes.
+        const most = (topic.length + payload.length + PUBLISH_HEAD_BYTES) << 2
+        if (most > maxBytes) {
+            const bytes = sizeOf(topic) + sizeOf(payload) + PUBLISH_HEAD_BYTES
+            if (bytes > maxBytes)
+                return `refused: ${bytes} bytes, at most ${maxBytes}`
+        }
         const packet = publishPacket(topic, payload, 1, !!retain, 1, false)
-        if (++this.burst >= PER_TURN) {
-            this.burst = 0
-            await ds.sleep(1)
-        }
-        if (this.client.isStopped()) return "refused: stopped"
         const nowMs = ds.millis()
-        return this.accept(flightOf(packet, nowMs, settled, options.properties))
+        if (!client.session.up && client.isStopped()) return "refused: stopped"
+        return accept(this, flightOf(packet, nowMs, settled, properties), nowMs)
     }
 
-    private accept(flight: Flight): Outcome {
-        const { outbox } = this
-        const reason = outbox.isFull(flight.packet.length)
-            ? "outbox full"
-            : "replaced by a newer one"
-        const dropped = outbox.push(flight)
-        if (dropped) this.drop(dropped, flight, reason)
-        if (dropped && dropped[dropped.length - 1] === flight)
-            return OUTBOX_FULL
-        this.drain(ds.millis())
-        // The supervisor has to know when the answer is due, and of what could not go yet.
-        this.client.wake()
-        return "accepted"
-    }
-
-    /** Reports what the outbox dropped for a new message; if that went itself, `publish` says so. */
-    private drop(
-        dropped: Flight[],
-        flight: Flight | undefined,
-        reason: string,
-    ) {
-        const topic = topicOf(dropped[0].packet)
-        const count = dropped.length
-        this.client.dropped("outbox", topic, undefined, reason, count)
-        for (const f of dropped)
-            if (f !== flight) this.tell(f, "dropped: " + reason)
-    }
-
-    private tell(flight: Flight, outcome: string) {
-        const { settled } = flight
-        if (this.flash) this.flash.settled(flight, ds.millis())
-        if (!settled) return
-        const owner = { state: "", handlers: [settled] }
-        addCall(this.client.handlers, owner, outcome)
-        startCalls(this.client.handlers)
-    }
-
-    override acknowledged(flight: Flight, code: number) {
-        if (code < 0x80) return this.tell(flight, "acknowledged")
-        const { reason } = this.client.session.codec.verdict(code, false)
-        this.lose(flight, "broker: " + wordsOf(reason))
-    }
-
-    override refused(flight: Flight, fault: string) {
-        this.lose(flight, fault)
-    }
-
-    /** A message that has left the window without having arrived. */
-    private lose(flight: Flight, reason: string) {
-        const { packet } = flight
-        this.client.dropped("out", topicOf(packet), packet.length, reason, 1)
-        this.tell(flight, "dropped: " + reason)
-    }
-
-    private drain(nowMs: number) {
-        const { client } = this
-        for (let i = 0; i < PER_TURN; ++i) {
-            if (!client.session.up || nowMs < client.drainMs) return
-            if (!this.send(client.session, nowMs)) return
-            client.pace(nowMs)
-            client.counters.published++
+    override settle(flight: Flight, code: number, fault?: string) {
+        // There is room for the next.
+        if (this.sent < this.list.length) this.client.wake()
+        if (fault !== undefined) return lose(this, flight, fault)
+        if (code < 0x80) {
+            if (flight.settled || this.flash) tell(this, flight, "acknowledged")
+            return
         }
+        const { reason } = this.client.session.codec.verdict(code, false)
+        lose(this, flight, "broker: " + wordsOf(reason))
     }
 
     tick(nowMs: number) {
-        if (this.flash) this.flash.tick(nowMs)
-        if (!this.client.session.up) return
-        const ackMs = this.ackDueMs()
-        if (ackMs >= 0 && nowMs >= ackMs)
-            this.client.connection.broken(stalled(Why.noPuback), nowMs)
-        else this.drain(nowMs)
+        const { client, flash, list, sent } = this
+        if (flash) flash.tick(nowMs)
+        if (!list.length || !client.session.up) return
+        if (sent > 0 && nowMs >= ackDueMs(this))
+            client.connection.broken(stalled(Why.noPuback), nowMs)
+        else if (sent < list.length)
+            for (let i = 0; i < PER_TURN; ++i)
+                if (!sendNext(this, nowMs)) return
     }
 
     dueMs(): number {
-        const keepMs = this.flash ? this.flash.dueMs(ds.millis()) : -1
-        return sooner(this.sendDueMs(), keepMs)
+        const { flash, list, sent } = this
+        const { session, drainMs } = this.client
+        let dueMs = flash ? flash.dueMs(ds.millis()) : -1
+        if (!list.length || !session.up) return dueMs
+        if (sent > 0) dueMs = sooner(dueMs, ackDueMs(this))
+        if (sent === list.length) return dueMs
+        const sendMs = readyMs(this, session.codec.receiveMaximum)
+        if (sendMs < 0) return dueMs
+        return sooner(dueMs, sendMs < drainMs ? drainMs : sendMs)
     }
 
-    private sendDueMs(): number {
-        const { session, drainMs } = this.client
-        if (!session.up) return -1
-        const ackMs = this.ackDueMs()
-        let sendMs = this.readyMs(session.codec.receiveMaximum)
-        if (sendMs < 0) return ackMs
-        if (sendMs < drainMs) sendMs = drainMs
-        return ackMs >= 0 && ackMs < sendMs ? ackMs : sendMs
+    entries(): number {
+        return this.list.length
     }
 
     closed(byPeer: boolean) {
-        const poison = this.land(byPeer, ds.millis())
+        const poison = land(this, byPeer, ds.millis())
         if (poison)
-            this.lose(poison, `broker closed on it ${POISON_TRIES} times`)
+            lose(this, poison, `broker closed on it ${POISON_TRIES} times`)
     }
+}
+
+/** A call costs the VM an allocation: a message that has room and goes at once takes as few as can be. */
+function accept(q: Qos1, flight: Flight, nowMs: number): Outcome {
+    const bytes = flight.packet.length
+    const full = isFull(q, bytes)
+    if (full || q.overflow) {
+        // Only a rule can drop something when there is room.
+        const reason = full ? "outbox full" : "replaced by a newer one"
+        const dropped = put(q, flight)
+        if (dropped) {
+            drop(q, dropped, flight, reason)
+            if (dropped[dropped.length - 1] === flight) return OUTBOX_FULL
+        }
+    } else {
+        q.list.push(flight)
+        q.bytes += bytes
+    }
+    sendNext(q, nowMs)
+    // The supervisor has to know when the answer is due, and of what could not go yet.
+    q.client.wakeBy(q.dueMs())
+    return "accepted"
+}
+
+/** Reports what the outbox dropped for a new message; if that went itself, `publish` says so. */
+function drop(
+    q: Qos1,
+    dropped: Flight[],
+    flight: Flight | undefined,
+    reason: string,
+) {
+    const topic = topicOf(dropped[0].packet)
+    q.client.dropped("outbox", topic, undefined, reason, dropped.length)
+    for (const f of dropped) if (f !== flight) tell(q, f, "dropped: " + reason)
+}
+
+/** A message that was accepted has left for good. */
+function tell(q: Qos1, flight: Flight, outcome: string) {
+    const { settled } = flight
+    if (q.flash) q.flash.settled(flight, ds.millis())
+    if (!settled) return
+    addCall(q.client.handlers, { state: "", handlers: [settled] }, outcome)
+    startCalls(q.client.handlers)
+}
+
+/** A message has left without having arrived. */
+function lose(q: Qos1, flight: Flight, reason: string) {
+    const { packet } = flight
+    q.client.dropped("out", topicOf(packet), packet.length, reason, 1)
+    tell(q, flight, "dropped: " + reason)
+}
+
+/** Sends the message whose turn it is; false when none may go now. */
+function sendNext(q: Qos1, nowMs: number): boolean {
+    const { client } = q
+    const { session } = client
+    if (!session.up || nowMs < client.drainMs) return false
+    if (!send(q, session, nowMs)) return false
+    if (client.paced) client.pace(nowMs)
+    client.counters.published++
+    return true
 }

@@ -36,7 +36,7 @@ export interface Codec extends Reviewer {
     maximumPacketBytes?: number
     /** Why the broker would not take a PUBLISH, in words, as far as it has said; undefined: it would. */
     refuses?(packet: Buffer, properties?: Buffer): string | undefined
-    /** Left out where messages don't expire. */
+    /** Left out where messages don't expire, and without `refuses`. */
     expires?: Expires
     /** Takes note of a packet, before the session does; what it returns is sent at once. */
     heard?(packet: Packet, nowMs: number): Buffer | undefined

@@ -26,6 +26,7 @@
 // least one message; so what is written never exceeds what was paid for.
 import { wholeSeconds } from "../core/int"
 import { ALLOWED_BYTES, WriteBudget } from "../core/write-budget"
+import { clearDup } from "./encode"
 import {
     formatSlot,
     messageBytes,
@@ -144,6 +145,8 @@ export class FlashOutbox {
             const record = records[i]
             if (!record || !record.message || settled & (1 << i)) continue
             const { packet, properties, waitedS } = record.message
+            // It goes as new, however often it was sent before.
+            clearDup(packet)
             const sinceMs = nowMs - (agoS(record, nowMs) + waitedS) * 1000
             const flight = flightOf(packet, sinceMs, undefined, properties)
             kept[i] = flight
@@ -259,13 +262,7 @@ export class FlashOutbox {
 
     /** The oldest message that fits in a slot and is in none. */
     private oldest(queue: InFlight, nowMs: number): Flight | undefined {
-        const { flying, outbox } = queue
-        const sent = this.first(flying, nowMs)
-        return sent ? sent : this.first(outbox.waiting, nowMs)
-    }
-
-    private first(flights: Flight[], nowMs: number): Flight | undefined {
-        for (const flight of flights) {
+        for (const flight of queue.list) {
             if (this.kept.indexOf(flight) >= 0) continue
             if (messageBytes(flight) <= MESSAGE_MAX_BYTES) return flight
             if (this.saidSize || nowMs < this.keepMs(flight)) continue

@@ -23,7 +23,7 @@ import {
     type ConnectOptions,
 } from "./encode"
 import type { Packet } from "./packets"
-import { Repeats } from "./repeats"
+import { isRepeat, reconnected, type Repeats } from "./repeats"
 import type { Codec } from "./codec"
 import {
     sendPacket,
@@ -31,18 +31,18 @@ import {
     type Session,
     type Subscription,
 } from "./session"
-import type { Outbox, Entry } from "./outbox"
+import { take, type Entry, type Outbox, type Overflow } from "./outbox"
 
-/** A QoS 1 message on its way. */
+/** A QoS 1 message on its way. As few fields as can be: four cost two allocations, each more costs a third. */
 export interface Flight extends Entry {
-    /** Told once what became of it; see `Settled`. */
-    settled?: Settled
     /** 0 while it waits. */
     packetId: number
-    /** When it was sent last; -1 for never. */
+    /** When it was sent last in this session; -1 for never. */
     sentMs: number
-    /** Times the broker closed on it. */
-    tries: number
+    /** Told once what became of it; see `Settled`. */
+    settled?: Settled
+    /** Times the broker closed on it, if it ever did. */
+    tries?: number
 }
 
 /** A message to accept: a packet made by `publishPacket` with QoS 1 and any identifier. */
@@ -52,16 +52,10 @@ export function flightOf(
     settled?: Settled,
     properties?: Buffer,
 ): Flight {
-    const sentMs = -1
-    return {
-        packet,
-        properties,
-        sinceMs,
-        settled,
-        packetId: 0,
-        sentMs,
-        tries: 0,
-    }
+    const flight: Flight = { packet, sinceMs, packetId: 0, sentMs: -1 }
+    if (settled) flight.settled = settled
+    if (properties) flight.properties = properties
+    return flight
 }
 
 /** Told "acknowledged", or "dropped: why". */
@@ -79,237 +73,189 @@ const MAX_GONE = 64
 /** So many times, and a message is set aside. */
 export const POISON_TRIES = 3
 
-/** @devsWhenUsed */
-export class InFlight implements Reliable {
-    /** In flight, in the order they were first sent. */
-    readonly flying: Flight[] = []
-    /** How many of `flying` have been sent on this connection. */
-    private sent = 0
-    private up = false
-    private upMs = 0
-    /** The broker knows what was sent before: it goes with DUP. */
-    private known = false
+/**
+ * What has been accepted: first what has been sent on this connection, then what is to be resent, then what waits. Its
+ * methods are what the session calls; for all else there are functions, which cost no heap.
+ * @devsWhenUsed
+ */
+export abstract class InFlight implements Outbox<Flight>, Reliable {
+    readonly list: Flight[] = []
+    held = 0
+    bytes = 0
+    /** How many have been sent on this connection. */
+    sent = 0
+    /** Since when there is a connection; -1 while there is none. */
+    upMs = -1
+    // From here on set at need: what is not set costs nothing.
+    readonly overflow?: Overflow
     /** Messages in. */
-    readonly inbound = new Repeats()
+    inbound?: Repeats
     /** Filters dropped without a connection, or without an answer. */
-    private gone: Subscription[] = []
+    gone?: Subscription[]
     /** The next CONNECT asks for a new session: there is something in the old one that can't be taken. */
-    private startClean = false
+    startClean?: boolean
 
     /**
-     * @param outbox where messages wait for room in the window
      * @param window most in flight at a time, 1..65535
      * @param ackMs how long a PUBACK may take
      */
     constructor(
-        readonly outbox: Outbox<Flight>,
-        private readonly window: number,
-        private readonly ackMs: number,
-    ) {}
+        readonly maxEntries: number,
+        readonly maxBytes: number,
+        readonly window: number,
+        readonly ackMs: number,
+        overflow?: Overflow,
+    ) {
+        if (overflow) this.overflow = overflow
+    }
 
     /**
-     * The broker has answered a message; from 0x80 on, `code` says why it does not want it (MQTT 5). Whoever wants to
-     * know of it extends this class.
+     * A message has left: the broker has answered it, and from 0x80 on `code` says why it does not want it (MQTT 5); or,
+     * with a `fault`, it was not sent, for the broker has said that it would not take it.
      */
-    acknowledged(_flight: Flight, _code: number) {}
-
-    /** A message has left unsent: the broker said that it would not take it. */
-    refused(_flight: Flight, _fault: string) {}
-
-    // ---- what the session says ----
+    abstract settle(flight: Flight, code: number, fault?: string): void
 
     /** The session is to be kept: what the broker knows of it is what DUP is for. */
     opening(connect: ConnectOptions) {
-        connect.cleanSession = this.startClean
+        connect.cleanSession = !!this.startClean
     }
 
     takes(packet: Packet, session: Session, nowMs: number): boolean {
-        if (packet.type === "malformed") this.startClean = true
-        if (packet.type === "connack" && packet.code === 0)
-            this.connected(packet.sessionPresent, nowMs)
-        if (!session.up) return false
-        if (packet.type === "puback") {
-            const flight = this.acked(packet.packetId)
-            if (flight) this.acknowledged(flight, packet.code ? packet.code : 0)
+        if (packet.type === "puback" && session.up) {
+            const flight = acked(this, packet.packetId)
+            if (flight) this.settle(flight, packet.code ? packet.code : 0)
             return true
         }
-        if (packet.type !== "publish" || packet.qos !== 1) return false
-        if (!this.inbound.repeats(packet)) return false
-        sendPacket(session, pubackPacket(packet.packetId as number), nowMs)
-        return true
-    }
-
-    /** Sends the message whose turn it is; false when there is none, or the socket did not take it. */
-    send(session: Session, nowMs: number): boolean {
-        const { codec } = session
-        let f = this.next(nowMs, codec.receiveMaximum)
-        while (f !== undefined) {
-            const fault = this.faultOf(f, codec, nowMs)
-            if (fault === undefined) break
-            this.refused(this.take(this.sent), fault)
-            f = this.next(nowMs, codec.receiveMaximum)
+        if (packet.type === "publish" && packet.qos === 1 && session.up) {
+            if (!this.inbound) this.inbound = { ids: [], marks: [], earlier: 0 }
+            if (!isRepeat(this.inbound, packet)) return false
+            sendPacket(session, pubackPacket(packet.packetId as number), nowMs)
+            return true
         }
-        if (f === undefined) return false
-        if (f.packetId === 0) this.name(f, session.freePacketId())
-        if (sendPacket(session, f.packet, nowMs, f.properties) !== 0)
-            return false
-        this.written(nowMs)
-        return true
+        if (packet.type === "malformed") this.startClean = true
+        if (packet.type === "connack" && packet.code === 0)
+            connected(this, packet.sessionPresent, nowMs)
+        return false
     }
 
-    /** Why a message can't go. */
-    private faultOf(
-        f: Flight,
-        codec: Codec,
-        nowMs: number,
-    ): string | undefined {
-        // What the broker may know goes once more, however late [MQTT-4.4.0-1].
-        const isOwed = this.known && f.sentMs >= 0
-        if (codec.expires && codec.expires(f, nowMs) && !isOwed)
-            return "expired"
-        return codec.refuses ? codec.refuses(f.packet, f.properties) : undefined
+    holds(packetId: number): boolean {
+        return find(this, packetId, this.held) >= 0
     }
 
     left(subscription: Subscription) {
+        if (!this.gone) this.gone = []
         if (this.gone.length < MAX_GONE) this.gone.push(subscription)
     }
 
     retracts(session: Session, nowMs: number): boolean {
         const { gone } = this
-        if (!gone.length) return false
+        if (!gone || !gone.length) return false
         session.retract(gone.shift() as Subscription, nowMs)
         return true
     }
+}
 
-    // ---- what is in flight ----
-
-    /** Accepted and not acknowledged. */
-    entries(): number {
-        return this.flying.length + this.outbox.entries()
+/** CONNACK 0 came. */
+export function connected(q: InFlight, sessionPresent: boolean, nowMs: number) {
+    q.upMs = nowMs
+    q.sent = 0
+    if (q.startClean) q.startClean = false
+    if (q.inbound) reconnected(q.inbound, sessionPresent)
+    if (sessionPresent) return
+    if (q.gone) q.gone = undefined
+    // The broker knows nothing of what was sent before.
+    for (let i = 0; i < q.held; ++i) {
+        q.list[i].sentMs = -1
+        clearDup(q.list[i].packet)
     }
+}
 
-    /** Whether an identifier is in use. */
-    holds(packetId: number): boolean {
-        return this.find(packetId, this.flying.length) >= 0
+/**
+ * The connection is over.
+ * @param byPeer the peer ended it, and not we or the network
+ * @returns the message that is set aside for it
+ */
+export function land(
+    q: InFlight,
+    byPeer: boolean,
+    nowMs: number,
+): Flight | undefined {
+    const { sent } = q
+    q.upMs = -1
+    q.sent = 0
+    let poison = -1
+    for (let i = 0; i < sent; ++i) {
+        const f = q.list[i]
+        if (!byPeer || nowMs - f.sentMs > CLOSED_ON_MS) continue
+        f.tries = f.tries ? f.tries + 1 : 1
+        if (f.tries >= POISON_TRIES) poison = i
     }
+    return poison < 0 ? undefined : take(q, poison)
+}
 
-    /** CONNACK 0 came. */
-    connected(sessionPresent: boolean, nowMs: number) {
-        this.up = true
-        this.upMs = nowMs
-        this.known = sessionPresent
-        this.startClean = false
-        this.sent = 0
-        this.inbound.connected(sessionPresent)
-        if (!sessionPresent) this.gone = []
-    }
-
-    /**
-     * The connection is over.
-     * @param byPeer the peer ended it, and not we or the network
-     * @returns the message that is set aside for it
-     */
-    land(byPeer: boolean, nowMs: number): Flight | undefined {
-        const { flying, sent } = this
-        this.up = false
-        this.sent = 0
-        let poison = -1
-        for (let i = 0; i < sent; ++i) {
-            const f = flying[i]
-            if (!byPeer || nowMs - f.sentMs > CLOSED_ON_MS) continue
-            f.tries++
-            if (f.tries >= POISON_TRIES) poison = i
-        }
-        return poison < 0 ? undefined : this.take(poison)
-    }
-
-    /**
-     * The next message to send now: what is to be resent, then what waits. One with the identifier 0 gets one by
-     * `name`; then its packet is ready, and `written` is called once the socket has it.
-     * @param limit what the broker takes without PUBACK (MQTT 5 Receive Maximum)
-     */
-    next(nowMs: number, limit: number): Flight | undefined {
-        const dueMs = this.readyMs(limit)
-        if (dueMs < 0 || nowMs < dueMs) return undefined
-        const { flying, sent } = this
-        if (sent < flying.length) {
-            const f = flying[sent]
-            if (this.known && f.sentMs >= 0) markDup(f.packet)
-            else clearDup(f.packet)
-            return f
-        }
-        const f = this.outbox.shift() as Flight
-        this.outbox.held++
-        this.outbox.heldBytes += f.packet.length
-        flying.push(f)
-        return f
-    }
-
-    /** Gives a message its identifier, 1..65535. */
-    name(f: Flight, packetId: number) {
-        setPacketId(f.packet, packetId)
-        f.packetId = packetId
-    }
-
-    /** What `next` returned has been given to the socket. */
-    written(nowMs: number) {
-        this.flying[this.sent].sentMs = nowMs
-        this.sent++
-    }
-
-    /** When `next` has something: 0 for now, a time, or -1 for not before something else happens. */
-    readyMs(limit: number): number {
-        const { flying, sent } = this
-        if (!this.up || this.entries() === sent || !this.hasRoom(limit))
-            return -1
-        // What waits has not been closed on.
-        if (sent === flying.length || flying[sent].tries < 2) return 0
-        return this.upMs + PROOF_MS
-    }
-
-    private hasRoom(limit: number): boolean {
-        const { flying, sent, window } = this
-        // A suspect goes alone: nothing is out before it, and nothing follows.
-        if (sent > 0 && (flying[0].tries > 0 || this.resendsSuspect()))
-            return false
-        return sent < window && sent < limit
-    }
-
-    private resendsSuspect(): boolean {
-        const { flying, sent } = this
-        return sent < flying.length && flying[sent].tries > 0
-    }
-
-    /** When the PUBACK that is expected first is overdue; -1 when none is. */
-    ackDueMs(): number {
-        let dueMs = -1
-        for (let i = 0; i < this.sent; ++i) {
-            const atMs = this.flying[i].sentMs + this.ackMs
-            if (dueMs < 0 || atMs < dueMs) dueMs = atMs
-        }
-        return dueMs
-    }
-
-    /** PUBACK came: the message it is for, or undefined when none was sent with this identifier. */
-    acked(packetId: number): Flight | undefined {
-        const at = this.find(packetId, this.sent)
-        return at < 0 ? undefined : this.take(at)
-    }
-
-    private take(at: number): Flight {
-        const { flying } = this
-        const f = flying[at]
-        for (let i = at + 1; i < flying.length; ++i) flying[i - 1] = flying[i]
-        flying.pop()
-        if (at < this.sent) this.sent--
-        this.outbox.held--
-        this.outbox.heldBytes -= f.packet.length
-        return f
-    }
-
-    private find(packetId: number, among: number): number {
-        for (let i = 0; i < among; ++i)
-            if (this.flying[i].packetId === packetId) return i
+/** When there is something to send: 0 for now, a time, or -1 for not before something else happens. */
+export function readyMs(q: InFlight, limit: number): number {
+    const { list, sent } = q
+    if (q.upMs < 0 || sent === list.length || sent >= q.window || sent >= limit)
         return -1
+    // A suspect goes alone: nothing follows it, and nothing is out before it.
+    if (sent > 0 && list[0].tries) return -1
+    // What waits has not been closed on.
+    const tries = sent < q.held && list[sent].tries
+    if (!tries) return 0
+    if (sent > 0) return -1
+    return tries < 2 ? 0 : q.upMs + PROOF_MS
+}
+
+/** Sends the message whose turn it is; false when there is none, or the socket did not take it. */
+export function send(q: InFlight, session: Session, nowMs: number): boolean {
+    const { codec } = session
+    while (true) {
+        const dueMs = readyMs(q, codec.receiveMaximum)
+        if (dueMs < 0 || nowMs < dueMs) return false
+        const { sent } = q
+        const f = q.list[sent]
+        const fault = codec.refuses ? faultOf(f, codec, nowMs) : undefined
+        if (fault === undefined) {
+            if (sent === q.held) {
+                // What has waited is in flight from now on, with an identifier of its own.
+                f.packetId = session.freePacketId()
+                setPacketId(f.packet, f.packetId)
+                q.held++
+            } else if (f.sentMs >= 0) markDup(f.packet)
+            if (sendPacket(session, f.packet, nowMs, f.properties) !== 0)
+                return false
+            f.sentMs = nowMs
+            q.sent++
+            return true
+        }
+        q.settle(take(q, sent), 0, fault)
     }
+}
+
+/** Why a message can't go. */
+function faultOf(f: Flight, codec: Codec, nowMs: number): string | undefined {
+    // What the broker may know goes once more, however late [MQTT-4.4.0-1].
+    if (codec.expires && codec.expires(f, nowMs) && f.sentMs < 0)
+        return "expired"
+    return codec.refuses && codec.refuses(f.packet, f.properties)
+}
+
+/** When the PUBACK that is expected first is overdue; -1 when none is. They are sent in order, so it is the first. */
+export function ackDueMs(q: InFlight): number {
+    return q.sent > 0 ? q.list[0].sentMs + q.ackMs : -1
+}
+
+/** PUBACK came: the message it is for, or undefined when none was sent with this identifier. */
+export function acked(q: InFlight, packetId: number): Flight | undefined {
+    const at = find(q, packetId, q.sent)
+    if (at < 0) return undefined
+    q.sent--
+    return take(q, at)
+}
+
+function find(q: InFlight, packetId: number, among: number): number {
+    const { list } = q
+    for (let i = 0; i < among; ++i) if (list[i].packetId === packetId) return i
+    return -1
 }

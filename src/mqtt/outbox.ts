@@ -48,81 +48,68 @@ export function latestPerTopic(
     return full ? 0 : -1
 }
 
-/** @devsWhenUsed */
-export class Outbox<T extends Entry> {
-    readonly waiting: T[] = []
+/** Packets in the order they came, bounded. No class: what has one is its own outbox, which costs the heap no second object. */
+export interface Outbox<T extends Entry> {
+    /** What is in flight, then what waits. */
+    readonly list: T[]
+    /** How many of `list` are in flight: they count, and are never dropped to make room. */
+    held: number
     /** Bytes of all packets in it. */
-    bytes = 0
-    /** Packets that have left it and still count, and their bytes: those in flight. */
-    held = 0
-    heldBytes = 0
+    bytes: number
+    /** Most packets, at least 1. */
+    readonly maxEntries: number
+    /** Most bytes of all packets together. */
+    readonly maxBytes: number
+    /** What goes when one does not fit; by default the oldest. */
+    readonly overflow?: Overflow
+}
 
-    /**
-     * @param maxEntries most packets, at least 1
-     * @param maxBytes most bytes of all packets together
-     * @param overflow what goes when one does not fit; by default the oldest
-     */
-    constructor(
-        readonly maxEntries: number,
-        readonly maxBytes: number,
-        private readonly overflow?: Overflow,
-    ) {}
-
-    /** Packets in it. */
-    entries(): number {
-        return this.waiting.length
-    }
-
-    /**
-     * Appends a packet of at most `maxBytes`.
-     * @returns what was dropped for it, if anything; the new one itself is the last of them when it was not taken
-     */
-    push(entry: T): T[] | undefined {
-        const { waiting, overflow } = this
-        let dropped: T[] | undefined = undefined
-        while (true) {
-            const full = this.isFull(entry.packet.length)
-            const oldest = full ? 0 : -1
-            const at = overflow ? overflow(waiting, entry, full) : oldest
-            if (at < 0) break
-            if (dropped === undefined) dropped = []
-            if (at >= waiting.length) {
-                dropped.push(entry)
-                return dropped
-            }
-            dropped.push(this.take(at))
+/**
+ * Appends a packet of at most `maxBytes`.
+ * @returns what was dropped for it, if anything; the new one itself is the last of them when it was not taken
+ */
+export function put<T extends Entry>(
+    outbox: Outbox<T>,
+    entry: T,
+): T[] | undefined {
+    const { list, held, overflow } = outbox
+    const bytes = entry.packet.length
+    let dropped: T[] | undefined = undefined
+    while (true) {
+        const full = isFull(outbox, bytes)
+        if (!full && !overflow) break
+        const waiting = held > 0 ? list.slice(held) : list
+        const at = overflow ? overflow(waiting, entry, full) : 0
+        if (at < 0) break
+        if (dropped === undefined) dropped = []
+        if (held + at >= list.length) {
+            dropped.push(entry)
+            return dropped
         }
-        waiting.push(entry)
-        this.bytes += entry.packet.length
-        return dropped
+        dropped.push(take(outbox, held + at))
     }
+    list.push(entry)
+    outbox.bytes += bytes
+    return dropped
+}
 
-    /** Whether something has to go for a packet of so many bytes. */
-    isFull(newBytes: number): boolean {
-        const entries = this.waiting.length + this.held
-        const bytes = this.bytes + this.heldBytes + newBytes
-        return (
-            entries >= this.maxEntries || (entries > 0 && bytes > this.maxBytes)
-        )
-    }
+/** Whether something has to go for a packet of so many bytes. */
+export function isFull(outbox: Outbox<Entry>, newBytes: number): boolean {
+    const { maxEntries, maxBytes, bytes } = outbox
+    const entries = outbox.list.length
+    return entries >= maxEntries || (entries > 0 && bytes + newBytes > maxBytes)
+}
 
-    /** The packet that is sent next; undefined when it is empty. */
-    oldest(): T | undefined {
-        return this.waiting[0]
+/** Takes the packet at an index of `list` out, in flight or not. */
+export function take<T extends Entry>(outbox: Outbox<T>, at: number): T {
+    const { list } = outbox
+    const entry = list[at]
+    if (at === 0) list.shift()
+    else {
+        for (let i = at + 1; i < list.length; ++i) list[i - 1] = list[i]
+        list.pop()
     }
-
-    /** Takes the oldest packet out; undefined when it is empty. */
-    shift(): T | undefined {
-        return this.waiting.length > 0 ? this.take(0) : undefined
-    }
-
-    private take(at: number): T {
-        const { waiting } = this
-        const entry = waiting[at]
-        for (let i = at + 1; i < waiting.length; ++i)
-            waiting[i - 1] = waiting[i]
-        waiting.pop()
-        this.bytes -= entry.packet.length
-        return entry
-    }
+    if (at < outbox.held) outbox.held--
+    outbox.bytes -= entry.packet.length
+    return entry
 }

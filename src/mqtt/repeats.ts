@@ -14,53 +14,48 @@ const MAX_REMEMBERED = 20
 /** Bytes of head and of tail that are looked at. */
 const LOOK_BYTES = 24
 
-/** @devsWhenUsed */
-export class Repeats {
-    private ids: number[] = []
-    private marks: number[] = []
+/** The messages that have been taken, the oldest first. */
+export interface Repeats {
+    ids: number[]
+    marks: number[]
     /** So many of them came on earlier connections. */
-    private earlier = 0
-    /** Repetitions so far. */
-    count = 0
+    earlier: number
+}
 
-    /** CONNACK 0 came. */
-    connected(sessionPresent: boolean) {
-        if (!sessionPresent) {
-            this.ids = []
-            this.marks = []
-        }
-        this.earlier = this.ids.length
+/** CONNACK 0 came. */
+export function reconnected(taken: Repeats, sessionPresent: boolean) {
+    if (!sessionPresent) {
+        taken.ids = []
+        taken.marks = []
     }
+    taken.earlier = taken.ids.length
+}
 
-    /** Whether a QoS 1 message repeats one that has been taken; if not, it is remembered. */
-    repeats(message: Publish): boolean {
-        const { ids, marks } = this
-        const mark = markOf(message)
-        const packetId = message.packetId as number
-        const at = ids.indexOf(packetId)
-        if (at >= 0) {
-            if (message.dup && at < this.earlier && marks[at] === mark) {
-                this.count++
-                return true
-            }
-            // The identifier is in use again.
-            this.forget(at)
-        } else if (ids.length >= MAX_REMEMBERED) this.forget(0)
-        ids.push(packetId)
-        marks.push(mark)
-        return false
-    }
+/** Whether a QoS 1 message repeats one that has been taken; if not, it is remembered. */
+export function isRepeat(taken: Repeats, message: Publish): boolean {
+    const { ids, marks } = taken
+    const mark = markOf(message)
+    const packetId = message.packetId as number
+    const at = ids.indexOf(packetId)
+    if (at >= 0) {
+        if (message.dup && at < taken.earlier && marks[at] === mark) return true
+        // The identifier is in use again.
+        forget(taken, at)
+    } else if (ids.length >= MAX_REMEMBERED) forget(taken, 0)
+    ids.push(packetId)
+    marks.push(mark)
+    return false
+}
 
-    private forget(at: number) {
-        const { ids, marks } = this
-        for (let i = at + 1; i < ids.length; ++i) {
-            ids[i - 1] = ids[i]
-            marks[i - 1] = marks[i]
-        }
-        ids.pop()
-        marks.pop()
-        if (at < this.earlier) this.earlier--
+function forget(taken: Repeats, at: number) {
+    const { ids, marks } = taken
+    for (let i = at + 1; i < ids.length; ++i) {
+        ids[i - 1] = ids[i]
+        marks[i - 1] = marks[i]
     }
+    ids.pop()
+    marks.pop()
+    if (at < taken.earlier) taken.earlier--
 }
 
 /** A number of 32 bits that tells messages apart. */

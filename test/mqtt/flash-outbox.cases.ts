@@ -1,6 +1,6 @@
 // The flash-backed outbox: what each record is, every point at which the power may go, and what it may cost.
 import { ALLOWED_BYTES } from "../../src/core/write-budget"
-import { publishPacket, topicOf } from "../../src/mqtt/encode"
+import { markDup, publishPacket, topicOf } from "../../src/mqtt/encode"
 import {
     FlashOutbox,
     KEEP_AFTER_MS,
@@ -15,14 +15,22 @@ import {
     type FlashRecord,
     type SlotProblem,
 } from "../../src/mqtt/flash-slot"
-import { flightOf, InFlight, type Flight } from "../../src/mqtt/in-flight"
-import { Outbox, type Overflow } from "../../src/mqtt/outbox"
+import {
+    acked,
+    connected,
+    flightOf,
+    send,
+    type Flight,
+} from "../../src/mqtt/in-flight"
+import { put, type Overflow } from "../../src/mqtt/outbox"
+import type { Session } from "../../src/mqtt/session"
 import { type Case, equal } from "../cases"
+import { Quiet } from "./in-flight.cases"
 
 /** A device with its flash. A write takes two steps: the store has it, and the device has read it back. */
 export class Device {
     nowMs = 1000
-    queue = new InFlight(new Outbox(1, 64), 4, 30000)
+    queue = new Quiet(1, 64, 4, 30000)
     rules = new FlashOutbox()
     writing: FlashWrite | undefined = undefined
     writes = 0
@@ -38,35 +46,35 @@ export class Device {
     /** The program starts, with what it finds in flash. */
     start() {
         this.writing = undefined
-        this.queue = new InFlight(new Outbox(16, 4096, this.overflow), 4, 30000)
+        this.queue = new Quiet(16, 4096, 4, 30000, this.overflow)
         this.rules = new FlashOutbox()
         for (const f of this.rules.restore(readAll(this.flash), this.nowMs))
-            this.queue.outbox.push(f)
+            put(this.queue, f)
     }
 
     accept(payload: string, topic = "t") {
         const packet = publishPacket(topic, payload, 1, false, 1, false)
-        const dropped = this.queue.outbox.push(flightOf(packet, this.nowMs))
+        const dropped = put(this.queue, flightOf(packet, this.nowMs))
         for (const f of dropped || []) this.rules.settled(f, this.nowMs)
     }
 
     /** Sends what the window lets through. */
     send() {
-        this.queue.connected(false, this.nowMs)
-        let f = this.queue.next(this.nowMs, 65535)
-        while (f) {
-            this.queue.name(f, (this.lastId = this.lastId + 1))
-            this.queue.written(this.nowMs)
-            f = this.queue.next(this.nowMs, 65535)
+        connected(this.queue, false, this.nowMs)
+        const self = this
+        const session: any = {
+            codec: { receiveMaximum: 65535 },
+            freePacketId: () => (self.lastId = self.lastId + 1),
+            port: { send: () => 0 },
         }
+        while (send(this.queue, session as Session, this.nowMs));
     }
     private lastId = 0
 
     /** PUBACK for one that is in flight. */
     ack(payload: string) {
-        for (const f of this.queue.flying)
-            if (payloadOf(f) === payload) {
-                this.queue.acked(f.packetId)
+        for (const f of this.queue.list)
+            if (payloadOf(f) === payload && acked(this.queue, f.packetId)) {
                 this.rules.settled(f, this.nowMs)
                 return
             }
@@ -116,8 +124,7 @@ export class Device {
 
     /** What waits and what is in flight. */
     has(): string {
-        const { flying, outbox } = this.queue
-        return letters(flying) + letters(outbox.waiting)
+        return letters(this.queue.list)
     }
 
     /** What has been said, as it stands in lines. */
@@ -518,6 +525,19 @@ function ruleRows(): Case[] {
             },
         },
         {
+            name: "what was written as a resend comes back as new, without DUP",
+            run: () => {
+                const d = new Device()
+                d.accept("a")
+                d.send()
+                markDup(d.queue.list[0].packet)
+                d.run(KEEP_AFTER_MS)
+                d.start()
+                equal(d.has(), "a")
+                equal(d.queue.list[0].packet[0] & 8, 0, "DUP")
+            },
+        },
+        {
             name: "how long a message has waited outlives the start, as far as one can know",
             run: () => {
                 const d = new Device()
@@ -525,11 +545,11 @@ function ruleRows(): Case[] {
                 d.run(25000)
                 // written at 11 s; no chip reset
                 d.start()
-                equal(d.queue.outbox.waiting[0].sinceMs, 1000, "exactly")
+                equal(d.queue.list[0].sinceMs, 1000, "exactly")
                 // A chip reset: the clock begins anew.
                 d.nowMs = 3000
                 d.start()
-                equal(d.nowMs - d.queue.outbox.waiting[0].sinceMs, 13000)
+                equal(d.nowMs - d.queue.list[0].sinceMs, 13000)
             },
         },
     ]
@@ -578,7 +598,7 @@ export function longCases(): Case[] {
                     uptimeMs += forMs
                     if ((i & 3) === 0) {
                         d.send()
-                        if (d.queue.flying.length) d.ack("0123456789")
+                        if (d.queue.held) d.ack("0123456789")
                         d.run(100)
                     }
                     if ((i & 15) === 7) d.start()

@@ -6,6 +6,7 @@ import { ALLOWED_BYTES } from "../../src/core/write-budget"
 import { FlashOutbox } from "../../src/mqtt/flash-outbox"
 import { formatSlot, readSlot } from "../../src/mqtt/flash-slot"
 import { runCases } from "../node-cases"
+import { land } from "../../src/mqtt/in-flight"
 import { cases, Device, longCases, payloadOf } from "./flash-outbox.cases"
 
 runCases(cases())
@@ -63,9 +64,9 @@ test("any course, the power cut anywhere: what flash has taken arrives, in order
                 if (d.writing && taken) d.done()
             }
             const ack = (at: number) => {
-                const { flying } = d.queue
-                if (!flying.length) return
-                const payload = payloadOf(flying[at % flying.length])
+                const { list, held } = d.queue
+                if (!held) return
+                const payload = payloadOf(list[at % held])
                 d.ack(payload)
                 settled.add(Number(payload))
                 owed.delete(Number(payload))
@@ -73,7 +74,7 @@ test("any course, the power cut anywhere: what flash has taken arrives, in order
             }
             for (const s of steps) {
                 if (s.what === "accept") {
-                    if (d.queue.entries() < 16) d.accept(`${++accepted}`)
+                    if (d.queue.list.length < 16) d.accept(`${++accepted}`)
                 } else if (s.what === "begin") begin()
                 else if (s.what === "take") take()
                 else if (s.what === "done") done()
@@ -85,9 +86,7 @@ test("any course, the power cut anywhere: what flash has taken arrives, in order
                 } else if ("resets" in s) {
                     if (s.resets) d.nowMs = 1000
                     d.start()
-                    const back = d.queue.outbox.waiting.map(f =>
-                        Number(payloadOf(f)),
-                    )
+                    const back = d.queue.list.map(f => Number(payloadOf(f)))
                     for (const n of owed)
                         assert.ok(back.includes(n), `${n} is lost`)
                     assert.deepEqual(
@@ -106,15 +105,15 @@ test("any course, the power cut anywhere: what flash has taken arrives, in order
                 take()
                 done()
             }
-            for (let i = 0; i < 40 && d.queue.entries(); ++i) {
-                d.queue.land(false, d.nowMs)
+            for (let i = 0; i < 40 && d.queue.list.length; ++i) {
+                land(d.queue, false, d.nowMs)
                 d.send()
                 ack(0)
             }
             d.run(20_000)
             assert.equal(d.found(), "")
             d.start()
-            assert.equal(d.queue.entries(), 0)
+            assert.equal(d.queue.list.length, 0)
         }),
         { numRuns: 300 },
     )

@@ -3,10 +3,18 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
 import { publishPacket } from "../../src/mqtt/encode"
-import { flightOf, InFlight, type Flight } from "../../src/mqtt/in-flight"
-import { dropNewest, Outbox } from "../../src/mqtt/outbox"
+import {
+    acked,
+    connected,
+    flightOf,
+    land,
+    send,
+    type Flight,
+} from "../../src/mqtt/in-flight"
+import { dropNewest, put } from "../../src/mqtt/outbox"
+import type { Session } from "../../src/mqtt/session"
 import { runCases } from "../node-cases"
-import { cases } from "./in-flight.cases"
+import { cases, Quiet } from "./in-flight.cases"
 
 runCases(cases())
 
@@ -27,26 +35,27 @@ test("any course: all accepted is acknowledged or set aside, in order, identifie
             fc.array(step, { maxLength: 80 }),
             fc.integer({ min: 1, max: 5 }),
             (steps, window) => {
-                const outbox = new Outbox<Flight>(8, 400, dropNewest)
-                const q = new InFlight(outbox, window, 1000)
+                const q = new Quiet(8, 400, window, 1000, dropNewest)
                 let nowMs = 0
                 let accepted = 0
                 let lastId = 65533
                 let settled = 0
                 const out: Flight[] = []
                 const once = new Set<Flight>()
-                const send = () => {
-                    const f = q.next(nowMs, 65535)
-                    if (!f) return false
-                    const isNew = f.packetId === 0
-                    if (isNew) {
+                const session = {
+                    codec: { receiveMaximum: 65535 },
+                    freePacketId() {
                         do lastId = (lastId % 65535) + 1
                         while (q.holds(lastId))
-                        q.name(f, lastId)
-                    }
+                        return lastId
+                    },
+                    port: { send: () => 0 },
+                } as unknown as Session
+                const sendOne = () => {
+                    if (!send(q, session, nowMs)) return false
+                    const f = q.list[q.sent - 1]
                     if ((f.packet[0] & 8) !== 0) assert.ok(once.has(f), "DUP")
                     once.add(f)
-                    q.written(nowMs)
                     out.push(f)
                     const ids = out.map(o => o.packetId)
                     assert.equal(new Set(ids).size, ids.length)
@@ -55,11 +64,11 @@ test("any course: all accepted is acknowledged or set aside, in order, identifie
                 }
                 const acknowledge = (at: number) => {
                     const f = out[at % out.length]
-                    assert.equal(q.acked(f.packetId), f)
+                    assert.equal(acked(q, f.packetId), f)
                     out.splice(out.indexOf(f), 1)
                     settled++
                 }
-                q.connected(false, nowMs)
+                connected(q, false, nowMs)
                 for (const s of steps) {
                     nowMs += 100
                     if (s.what === "accept") {
@@ -72,33 +81,38 @@ test("any course: all accepted is acknowledged or set aside, in order, identifie
                             1,
                             false,
                         )
-                        if (!outbox.push(flightOf(packet, nowMs))) accepted++
-                    } else if (s.what === "send") send()
+                        if (!put(q, flightOf(packet, nowMs))) accepted++
+                    } else if (s.what === "send") sendOne()
                     else if ("at" in s) {
                         if (out.length) acknowledge(s.at)
                     } else if ("present" in s) {
-                        if (q.land(s.byPeer, nowMs)) settled++
+                        if (land(q, s.byPeer, nowMs)) settled++
                         out.length = 0
                         nowMs += s.waitMs
-                        q.connected(s.present, nowMs)
+                        connected(q, s.present, nowMs)
                     }
-                    assert.equal(q.entries(), accepted - settled)
-                    assert.equal(outbox.held, q.flying.length)
-                    assert.ok(outbox.entries() + outbox.held <= 8)
+                    assert.equal(q.list.length, accepted - settled)
+                    assert.ok(q.sent <= q.held && q.held <= q.list.length)
+                    assert.ok(q.list.length <= 8)
+                    const bytes = q.list.reduce(
+                        (sum, f) => sum + f.packet.length,
+                        0,
+                    )
+                    assert.equal(q.bytes, bytes)
                 }
                 // A good broker: everything goes, in the order it was accepted.
-                q.land(false, nowMs)
+                land(q, false, nowMs)
                 out.length = 0
-                q.connected(true, nowMs)
+                connected(q, true, nowMs)
                 nowMs += 10_000
                 const order: number[] = []
-                for (let i = 0; i < 100 && q.entries(); ++i)
-                    if (send())
+                for (let i = 0; i < 100 && q.list.length; ++i)
+                    if (sendOne())
                         order.push(
                             Number(out.at(-1)!.packet.toString().slice(7)),
                         )
                     else acknowledge(0)
-                assert.equal(q.entries(), 0)
+                assert.equal(q.list.length, 0)
                 assert.deepEqual(
                     order,
                     [...order].sort((a, b) => a - b),

@@ -4,10 +4,21 @@ import {
     dropNewest,
     dropOldest,
     latestPerTopic,
-    Outbox,
+    put,
+    take,
     type Entry,
+    type Outbox,
+    type Overflow,
 } from "../../src/mqtt/outbox"
 import { type Case, equal } from "../cases"
+
+export function outbox(
+    maxEntries: number,
+    maxBytes: number,
+    overflow?: Overflow,
+): Outbox<Entry> {
+    return { list: [], held: 0, bytes: 0, maxEntries, maxBytes, overflow }
+}
 
 /** A packet that can be told apart. */
 function packet(id: number, bytes: number): Entry {
@@ -25,21 +36,28 @@ function message(topic: string, payload: string): Entry {
 /** Takes everything out; the ids in order. */
 function drain(outbox: Outbox<Entry>): string {
     let out = ""
-    while (true) {
-        const e = outbox.shift()
-        if (e === undefined) return out
+    while (outbox.list.length) {
+        const e = take(outbox, 0)
         out += (out ? " " : "") + e.packet[0]
     }
+    return out
 }
 
 /** What waits, as `topic=payload` of one digit each. */
 function waiting(outbox: Outbox<Entry>): string {
     let out = ""
-    for (const e of outbox.waiting)
+    for (const e of outbox.list)
         out +=
             (out ? " " : "") +
             String.fromCharCode(e.packet[4]) +
             String.fromCharCode(e.packet[5])
+    return out
+}
+
+/** The ids in it, in order. */
+function ids(outbox: Outbox<Entry>): string {
+    let out = ""
+    for (const e of outbox.list) out += (out ? " " : "") + e.packet[0]
     return out
 }
 
@@ -53,25 +71,24 @@ export function cases(): Case[] {
         {
             name: "what goes in comes out in order, and is counted",
             run: () => {
-                const o = new Outbox(16, 4096)
-                equal(o.shift(), undefined, "nothing")
+                const o = outbox(16, 4096)
                 equal(o.bytes, 0, "bytes of nothing")
                 for (let i = 1; i <= 3; ++i)
-                    equal(count(o.push(packet(i, 10 * i))), 0, "dropped")
-                equal(o.entries(), 3, "entries")
+                    equal(count(put(o, packet(i, 10 * i))), 0, "dropped")
+                equal(o.list.length, 3, "entries")
                 equal(o.bytes, 60, "bytes")
                 equal(drain(o), "1 2 3", "order")
-                equal(o.entries(), 0, "entries after")
+                equal(o.list.length, 0, "entries after")
                 equal(o.bytes, 0, "bytes after")
             },
         },
         {
             name: "full of entries: the oldest goes",
             run: () => {
-                const o = new Outbox(3, 4096)
-                for (let i = 1; i <= 3; ++i) o.push(packet(i, 5))
-                equal(count(o.push(packet(4, 5))), 1, "dropped")
-                equal(count(o.push(packet(5, 5))), 1, "dropped")
+                const o = outbox(3, 4096)
+                for (let i = 1; i <= 3; ++i) put(o, packet(i, 5))
+                equal(count(put(o, packet(4, 5))), 1, "dropped")
+                equal(count(put(o, packet(5, 5))), 1, "dropped")
                 equal(o.bytes, 15, "bytes")
                 equal(drain(o), "3 4 5", "left")
             },
@@ -79,34 +96,34 @@ export function cases(): Case[] {
         {
             name: "full of bytes: as many of the oldest go as the new one needs",
             run: () => {
-                const o = new Outbox(16, 100)
-                for (let i = 1; i <= 4; ++i) o.push(packet(i, 25))
+                const o = outbox(16, 100)
+                for (let i = 1; i <= 4; ++i) put(o, packet(i, 25))
                 equal(o.bytes, 100, "bytes: exactly full is not too full")
-                equal(count(o.push(packet(5, 51))), 3, "dropped")
+                equal(count(put(o, packet(5, 51))), 3, "dropped")
                 equal(o.bytes, 76, "bytes")
-                equal(count(o.push(packet(6, 24))), 0, "dropped")
+                equal(count(put(o, packet(6, 24))), 0, "dropped")
                 equal(drain(o), "4 5 6", "left")
             },
         },
         {
             name: "a packet as large as the outbox takes all of it",
             run: () => {
-                const o = new Outbox(4, 100)
-                o.push(packet(1, 1))
-                o.push(packet(2, 99))
-                equal(count(o.push(packet(3, 100))), 2, "dropped")
+                const o = outbox(4, 100)
+                put(o, packet(1, 1))
+                put(o, packet(2, 99))
+                equal(count(put(o, packet(3, 100))), 2, "dropped")
                 equal(o.bytes, 100, "bytes")
-                equal(count(o.push(packet(4, 1))), 1, "dropped")
+                equal(count(put(o, packet(4, 1))), 1, "dropped")
                 equal(drain(o), "4", "left")
             },
         },
         {
             name: "an outbox of one entry keeps the newest",
             run: () => {
-                const o = new Outbox(1, 64)
+                const o = outbox(1, 64)
                 let dropped = 0
                 for (let i = 1; i <= 9; ++i)
-                    dropped += count(o.push(packet(i, i)))
+                    dropped += count(put(o, packet(i, i)))
                 equal(dropped, 8, "dropped")
                 equal(drain(o), "9", "left")
             },
@@ -114,33 +131,33 @@ export function cases(): Case[] {
         {
             name: "S9: half an hour's worth of messages while the broker is down: bounded all the time",
             run: () => {
-                const o = new Outbox(16, 400)
+                const o = outbox(16, 400)
                 let dropped = 0
                 for (let i = 0; i < 150; ++i) {
-                    dropped += count(o.push(packet(i & 255, 20 + (i & 31))))
-                    equal(o.entries() <= 16 && o.bytes <= 400, true, "bounds")
+                    dropped += count(put(o, packet(i & 255, 20 + (i & 31))))
+                    equal(o.list.length <= 16 && o.bytes <= 400, true, "bounds")
                 }
-                equal(dropped + o.entries(), 150, "nothing is lost uncounted")
-                equal(o.entries(), 11, "entries")
+                equal(dropped + o.list.length, 150, "nothing is lost uncounted")
+                equal(o.list.length, 11, "entries")
             },
         },
         {
             name: "drop oldest by name is the default",
             run: () => {
-                const o = new Outbox(2, 4096, dropOldest)
-                for (let i = 1; i <= 3; ++i) o.push(packet(i, 5))
+                const o = outbox(2, 4096, dropOldest)
+                for (let i = 1; i <= 3; ++i) put(o, packet(i, 5))
                 equal(drain(o), "2 3", "left")
             },
         },
         {
             name: "drop newest: what was taken stays, and the caller learns that the new one was not",
             run: () => {
-                const o = new Outbox(2, 100, dropNewest)
+                const o = outbox(2, 100, dropNewest)
                 const third = packet(3, 5)
-                equal(o.push(packet(1, 90)), undefined, "dropped")
-                equal(count(o.push(packet(2, 11))), 1, "too many bytes")
-                equal(o.push(packet(2, 10)), undefined, "exactly full")
-                const dropped = o.push(third) as Entry[]
+                equal(put(o, packet(1, 90)), undefined, "dropped")
+                equal(count(put(o, packet(2, 11))), 1, "too many bytes")
+                equal(put(o, packet(2, 10)), undefined, "exactly full")
+                const dropped = put(o, third) as Entry[]
                 equal(dropped.length, 1, "too many entries")
                 equal(dropped[0], third, "what was dropped")
                 equal(o.bytes, 100, "bytes")
@@ -150,41 +167,62 @@ export function cases(): Case[] {
         {
             name: "latest per topic: one message a topic waits, in the order of the latest",
             run: () => {
-                const o = new Outbox(3, 4096, latestPerTopic)
-                o.push(message("a", "1"))
-                o.push(message("b", "2"))
-                equal(count(o.push(message("a", "3"))), 1, "replaced")
+                const o = outbox(3, 4096, latestPerTopic)
+                put(o, message("a", "1"))
+                put(o, message("b", "2"))
+                equal(count(put(o, message("a", "3"))), 1, "replaced")
                 equal(waiting(o), "b2 a3", "after a replacement")
-                o.push(message("c", "4"))
-                equal(count(o.push(message("b", "5"))), 1, "full, replaced")
+                put(o, message("c", "4"))
+                equal(count(put(o, message("b", "5"))), 1, "full, replaced")
                 equal(waiting(o), "a3 c4 b5", "no other went")
-                equal(count(o.push(message("d", "6"))), 1, "a new topic")
+                equal(count(put(o, message("d", "6"))), 1, "a new topic")
                 equal(waiting(o), "c4 b5 d6", "the oldest went")
             },
         },
         {
             name: "latest per topic: a replacement that needs more bytes takes the oldest too",
             run: () => {
-                const o = new Outbox(9, 30, latestPerTopic)
+                const o = outbox(9, 30, latestPerTopic)
                 for (const topic of ["a", "b", "c", "d"])
-                    o.push(message(topic, "12"))
+                    put(o, message(topic, "12"))
                 equal(o.bytes, 28, "bytes")
-                equal(count(o.push(message("c", "12345678"))), 2, "dropped")
+                equal(count(put(o, message("c", "12345678"))), 2, "dropped")
                 equal(waiting(o), "b1 d1 c1", "left")
             },
         },
         {
             name: "what is in flight counts, and is never what goes",
             run: () => {
-                const o = new Outbox(3, 100)
+                const o = outbox(3, 100)
+                put(o, packet(1, 45))
+                put(o, packet(2, 45))
                 o.held = 2
-                o.heldBytes = 90
-                equal(o.push(packet(1, 10)), undefined, "fits")
-                equal(count(o.push(packet(2, 10))), 1, "the oldest that waits")
-                equal(drain(o), "2", "left")
+                equal(put(o, packet(3, 10)), undefined, "fits")
+                equal(count(put(o, packet(4, 10))), 1, "the oldest that waits")
+                equal(ids(o), "1 2 4", "left")
                 o.held = 3
-                equal(count(o.push(packet(3, 1))), 1, "only the new one can go")
-                equal(o.entries(), 0, "entries")
+                equal(count(put(o, packet(5, 1))), 1, "only the new one can go")
+                equal(ids(o), "1 2 4", "in flight")
+                equal(o.bytes, 100, "bytes")
+                take(o, 1)
+                equal(o.held, 2, "one has arrived")
+                equal(o.bytes, 55, "its bytes")
+            },
+        },
+        {
+            name: "a rule sees what waits, and nothing of what is in flight",
+            run: () => {
+                let seen = ""
+                const o = outbox(3, 100, (waiting, _entry, full) => {
+                    for (const e of waiting) seen += e.packet[0]
+                    seen += full ? "! " : " "
+                    return full ? waiting.length - 1 : -1
+                })
+                for (let i = 1; i <= 3; ++i) put(o, packet(i, 5))
+                o.held = 1
+                put(o, packet(4, 5))
+                equal(seen, " 1 12 23! 2 ", "what it was shown")
+                equal(drain(o), "1 2 4", "the newest of them went")
             },
         },
     ]

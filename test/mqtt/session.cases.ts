@@ -3,9 +3,9 @@
 import { wordsOf, type Reason } from "../../src/core/reason"
 import { mqtt311 } from "../../src/mqtt/codec"
 import { publishPacket } from "../../src/mqtt/encode"
-import { flightOf, InFlight, type Flight } from "../../src/mqtt/in-flight"
+import { flightOf, InFlight, send, type Flight } from "../../src/mqtt/in-flight"
 import type { Publish } from "../../src/mqtt/packets"
-import { Outbox } from "../../src/mqtt/outbox"
+import { put } from "../../src/mqtt/outbox"
 import {
     hear,
     hearMore,
@@ -191,14 +191,14 @@ export class World implements SessionPort {
     /** Sends QoS 1 messages that may go. */
     resend() {
         const flights = this.options.reliable as InFlight
-        while (flights.send(this.session, this.nowMs));
+        while (send(flights, this.session, this.nowMs));
     }
 
     /** The application publishes to "t" with QoS 1. */
     accept(payload: string) {
         const flights = this.options.reliable as InFlight
         const packet = publishPacket("t", payload, 1, false, 1, false)
-        flights.outbox.push(flightOf(packet, this.nowMs))
+        put(flights, flightOf(packet, this.nowMs))
         this.resend()
     }
 
@@ -270,9 +270,9 @@ function setLastPacketId(w: World, id: number) {
 /** QoS 1 out, noted in a journal. */
 class Noted extends InFlight {
     constructor(private readonly world: World) {
-        super(new Outbox(16, 4096), 4, 30000)
+        super(16, 4096, 4, 30000)
     }
-    override acknowledged(flight: Flight) {
+    override settle(flight: Flight) {
         this.world.note(`acknowledged ${flight.packetId}`)
     }
 }

@@ -2,7 +2,7 @@
 // waits grows old.
 import { publishPacket } from "../../src/mqtt/encode"
 import { flightOf, InFlight, type Flight } from "../../src/mqtt/in-flight"
-import { Outbox, type Entry } from "../../src/mqtt/outbox"
+import { put, type Entry } from "../../src/mqtt/outbox"
 import type { Subscription } from "../../src/mqtt/session"
 import { Codec5 } from "../../src/mqtt/v5-codec"
 import { messageExpiry } from "../../src/mqtt/v5-expiry"
@@ -30,14 +30,12 @@ class World5 extends World {
 /** QoS 1 out, whose losses are noted. */
 class Noted extends InFlight {
     constructor(private readonly world: World) {
-        super(new Outbox(16, 4096), 4, 30000)
+        super(16, 4096, 4, 30000)
     }
-    override acknowledged(_flight: Flight, code: number) {
+    override settle(_flight: Flight, code: number, fault?: string) {
+        if (fault !== undefined) return this.world.note(`lost: ${fault}`)
         const { reason } = this.world.session.codec.verdict(code, false)
         this.world.note(`${code}: ${reason}`)
-    }
-    override refused(_flight: Flight, fault: string) {
-        this.world.note(`lost: ${fault}`)
     }
 }
 
@@ -157,7 +155,7 @@ function accept(w: World5) {
     const properties = encodeProperties(Owner.publish, expiry(2))
     const packet = publishPacket("t", "x", 1, false, 1, false)
     const flight = flightOf(packet, w.nowMs, undefined, properties)
-    ;(w.options.reliable as InFlight).outbox.push(flight)
+    put(w.options.reliable as InFlight, flight)
 }
 
 function sessions(): Case[] {
