@@ -27,7 +27,8 @@ export const PROGRAMS = {
     log: { file: "test/size/log.ts", broker: LOCAL },
     checks: { file: "test/size/checks.ts", broker: LOCAL },
     explanations: { file: "test/size/explain.ts", broker: LOCAL },
-    "startMqtt: all four": { file: "test/size/start-mqtt.ts", broker: LOCAL },
+    strategies: { file: "test/size/strategies.ts", broker: LOCAL },
+    "startMqtt: all five": { file: "test/size/start-mqtt.ts", broker: LOCAL },
     "QoS 1": { file: "test/size/qos1.ts", broker: LOCAL },
     "QoS 1 in flash": { file: "test/size/flash-outbox.ts", broker: LOCAL },
     "MQTT 5": { file: "test/size/mqtt5.ts", broker: LOCAL },
@@ -159,7 +160,7 @@ const FEATURES: { name: string; files: RegExp }[] = [
     { name: "QoS 1", files: /in-flight|qos1|flash-outbox/ },
     {
         name: "reconnect policy, verdicts",
-        files: /^src\/core\/(backoff|verdict|random|int)/,
+        files: /^src\/core\/(adaptive|backoff|policy|verdict|random|int)/,
     },
     { name: "MQTT 3.1.1: packets, session", files: /^src\/mqtt\// },
     { name: "connection, sockets, Wi-Fi, log", files: /^src\// },

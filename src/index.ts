@@ -1,8 +1,9 @@
 // The library's public face: an application imports from here only.
 import * as ds from "@devicescript/core"
-import { checkPolicy, defaultPolicy, type Policy } from "./core/backoff"
+import { allStrategies } from "./core/backoff"
 import type { Explain } from "./core/connection"
 import { mustBe } from "./core/int"
+import { checkPolicy, defaultPolicy, type Policy } from "./core/policy"
 import { explainSocket } from "./core/socket-text"
 import { argumentChecks } from "./device/checks"
 import {
@@ -12,6 +13,7 @@ import {
     type Log,
     type Outbox0,
     type Qos1Port,
+    type Strategies,
 } from "./device/client"
 import { followLink, type LinkHandler } from "./device/link"
 import { lineLog } from "./device/log"
@@ -33,6 +35,7 @@ export {
     type Outcome,
     type PublishOptions,
     type Qos1Port,
+    type Strategies,
 } from "./device/client"
 export { argumentChecks } from "./device/checks"
 export { lineLog } from "./device/log"
@@ -41,7 +44,7 @@ export { explainSocket } from "./core/socket-text"
 export { qos1, type FlashPort, type Qos1Options } from "./device/qos1"
 export { flashOutbox } from "./device/flash-outbox"
 export { dropNewest, dropOldest, latestPerTopic } from "./mqtt/outbox"
-export type { Jitter, Policy } from "./core/backoff"
+export type { Jitter, Policy } from "./core/policy"
 export type { Publish as Message } from "./mqtt/packets"
 export type { Will } from "./mqtt/encode"
 export type { Announcement } from "./mqtt/session"
@@ -65,7 +68,8 @@ export {
 } from "./device/http"
 export { newKey } from "./device/keys"
 export { RetryBudget } from "./core/retry-budget"
-export { defaultPolicy } from "./core/backoff"
+export { allStrategies } from "./core/backoff"
+export { defaultPolicy } from "./core/policy"
 export { VERSION } from "./version"
 export { followLink, wifiLink, type LinkHandler } from "./device/link"
 export { serveCommands } from "./device/commands"
@@ -139,6 +143,8 @@ export interface ClientOptions extends ConnectionOptions {
     link?: LinkPart
     /** `explainSocket` to tell a bad certificate or a lost network from a refused connection. */
     explain?: Explain
+    /** `allStrategies` for a policy with a spread or another jitter than proportional; without it such a policy is a RangeError. */
+    strategies?: Strategies
     /** Most bytes of a QoS 0 message with its head; default 4,096. */
     maxMessageBytes?: number
 }
@@ -163,6 +169,7 @@ export function startMqtt(options: MqttOptions): Client {
         outbox: outbox(outboxEntries, outboxBytes, options.overflow),
         checks: argumentChecks(),
         explain: explainSocket,
+        strategies: allStrategies,
         maxMessageBytes: outboxBytes,
     })
 }
@@ -174,24 +181,31 @@ export function startMqtt(options: MqttOptions): Client {
 export function startClient(options: ClientOptions): Client {
     // One object for all, a copy with the defaults filled in: what is not given takes no room.
     const parts: any = { ...options }
-    const tls = options.proto === "tls"
-    parts.tls = tls
-    parts.port = orElse(options.port, tls ? 8883 : 1883)
-    parts.policy = options.policy || defaultPolicy()
-    parts.pingMs = orElse(options.pingMs, 10000)
-    parts.maxMessageBytes = orElse(options.maxMessageBytes, 4096)
-    parts.clientId = clientIdOf(options)
-    parts.keepAliveSeconds = orElse(options.keepAliveSeconds, 60)
+    parts.tls = parts.proto === "tls"
+    if (parts.tls) fill(parts, "port", 8883)
+    fill(parts, "port", 1883)
+    fill(parts, "pingMs", 10000)
+    fill(parts, "maxMessageBytes", 4096)
+    fill(parts, "keepAliveSeconds", 60)
+    fill(parts, "maxPacketBytes", 1024)
+    fill(parts, "codec", mqtt311)
+    if (!parts.clientId)
+        parts.clientId = "herdless-" + ds.deviceIdentifier("self")
+    if (!parts.policy) parts.policy = defaultPolicy()
+    if (!parts.strategies) {
+        const { spreadMs, jitter } = parts.policy
+        if (spreadMs || jitter !== "proportional")
+            throw new RangeError("policy needs strategies")
+    }
     parts.cleanSession = true
     parts.connect = parts
-    if (options.qos1) parts.reliable = options.qos1
-    const makeCodec = options.codec || mqtt311
-    parts.codec = makeCodec(orElse(options.maxPacketBytes, 1024), parts)
+    if (parts.qos1) parts.reliable = parts.qos1
+    parts.codec = parts.codec(parts.maxPacketBytes, parts)
     return new Client(parts)
 }
 
-function clientIdOf({ clientId }: ConnectionOptions): string {
-    return clientId || "herdless-" + ds.deviceIdentifier("self")
+function fill(parts: any, name: string, value: unknown) {
+    if (parts[name] == null) parts[name] = value
 }
 
 /** Throws now, rather than at each attempt, for what can't be used or sent. */
@@ -216,7 +230,7 @@ function checkOptions(options: ConnectionOptions) {
     checkMessage("farewell", options.farewell)
     const { username, password, will } = options
     checkConnect({
-        clientId: clientIdOf(options),
+        clientId: options.clientId || "herdless",
         keepAliveSeconds,
         cleanSession: true,
         username,

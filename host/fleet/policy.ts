@@ -102,8 +102,7 @@ class Backoffs {
         const at = device * ROW
         const flags = rows[at]
         one.proven = (flags & 1) !== 0
-        one.fast = (flags & 2) !== 0
-        one.silences = flags >> 2
+        one.silences = flags >> 1
         one.attempts = rows[at + 1]
         one.ceilingMs = rows[at + 2]
         one.connackWaitMs = rows[at + 3]
@@ -123,10 +122,7 @@ class Backoffs {
     private keep(device: number, backoff: Backoff) {
         const { rows } = this
         const at = device * ROW
-        rows[at] =
-            (backoff.proven ? 1 : 0) |
-            (backoff.fast ? 2 : 0) |
-            (backoff.silences << 2)
+        rows[at] = (backoff.proven ? 1 : 0) | (backoff.silences << 1)
         rows[at + 1] = backoff.attempts
         rows[at + 2] = backoff.ceilingMs
         rows[at + 3] = backoff.connackWaitMs

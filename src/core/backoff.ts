@@ -1,4 +1,5 @@
-// When to try again: the reconnect policy. Pure: it takes the time, a random source and what went
+// When to try again: the reconnect policy. Adaptive with proportional jitter is in adaptive.ts; here are the other
+// strategies, and what holds for all. Pure: it takes the time, a random source and what went
 // wrong, and answers with a number of milliseconds. The device and the fleet simulator drive this same class.
 //
 // Why it is like this. N devices lose a broker that completes C connections a second. No policy is back
@@ -81,449 +82,124 @@
 //   was shorter than twice slowCap: both come to slowCap, and stay there.
 // - `attempts` counts since the last begin. A flap doesn't begin anything, so it counts on.
 
+import {
+    AdaptiveBackoff,
+    doubled,
+    drawSlow,
+    grow,
+    limitNow,
+    limitOf,
+    restart,
+    span,
+    stretched,
+    wait,
+} from "./adaptive"
 import { below, div, MAX_INT } from "./int"
+import type { Policy } from "./policy"
 import type { Random } from "./random"
-import type { Evidence, Lane, Verdict } from "./verdict"
 
-/** How a wait is drawn under the ceiling; see the table at the top of this file. */
-export type Jitter = "proportional" | "equal" | "full" | "decorrelated" | "none"
+export { checkPolicy, defaultPolicy, type Jitter, type Policy } from "./policy"
 
-/** The numbers of a reconnect policy. Milliseconds, integers up to 2^31 - 1; checkPolicy has the ranges. */
-export interface Policy {
-    /** The first ceiling is drawn from min .. 2 min. */
-    minMs: number
-    /** No wait is longer, until overload is proven. */
-    capMs: number
-    /** No wait is longer, ever (but see the slow lane). */
-    overloadCapMs: number
-    /** 0: adaptive. Otherwise fitted: the time over which the fleet spreads, margin N/C. */
-    spreadMs: number
-    /** Fitted: one attempt soon after the loss of a stable session, before the spread. Adaptive is like that anyway. */
-    fastFirst: boolean
-    /** How adaptive draws. */
-    jitter: Jitter
-    /** How long an attempt waits for CONNACK. */
-    connackMs: number
-    /** The same after a failure: a broker that is just back, or overloaded, answers late, and an attempt given up is served in vain. */
-    connackOverloadMs: number
-    /** How long an attempt waits for the socket to open. */
-    dialMs: number
-    /** A session younger than this is a failed attempt. */
-    stableMs: number
-    /** The slow lane's shortest wait. */
-    slowMinMs: number
-    /** The slow lane's longest wait. */
-    slowCapMs: number
-    /** Give up after so many failures since begin; 0: never. */
-    maxAttempts: number
-}
+/** `lastMs` while the coming attempt is the one before the spread. */
+const FAST = -1
 
-/** The defaults: adaptive, 1 s to 60 s, to 1 h once overload is proven, for ever. A new object each time. */
-export function defaultPolicy(): Policy {
-    return {
-        minMs: 1000,
-        capMs: 60000,
-        overloadCapMs: 3600000,
-        spreadMs: 0,
-        fastFirst: false,
-        jitter: "proportional",
-        connackMs: 10000,
-        connackOverloadMs: 30000,
-        dialMs: 30000,
-        stableMs: 10000,
-        slowMinMs: 300000,
-        slowCapMs: 3600000,
-        maxAttempts: 0,
-    }
-}
-
-/**
- * Throws RangeError, naming the setting, its value and its range, when a policy is not one that Backoff keeps its
- * promises for: not an integer, outside its range, out of order, or a jitter that doesn't exist.
- */
-export function checkPolicy(p: Policy): void {
-    checkRange("overloadCapMs", p.overloadCapMs, 1, MAX_INT)
-    checkRange("capMs", p.capMs, 1, p.overloadCapMs)
-    checkRange("minMs", p.minMs, 1, p.capMs)
-    checkRange("spreadMs", p.spreadMs, 0, p.overloadCapMs)
-    checkRange("connackOverloadMs", p.connackOverloadMs, 1, MAX_INT)
-    checkRange("connackMs", p.connackMs, 1, p.connackOverloadMs)
-    checkRange("dialMs", p.dialMs, 1, MAX_INT)
-    checkRange("stableMs", p.stableMs, 0, MAX_INT)
-    checkRange("slowCapMs", p.slowCapMs, 1, MAX_INT)
-    checkRange("slowMinMs", p.slowMinMs, 1, p.slowCapMs)
-    checkRange("maxAttempts", p.maxAttempts, 0, MAX_INT)
-    if (p.fastFirst !== true && p.fastFirst !== false)
-        throw new RangeError(
-            `fastFirst ${p.fastFirst} is not one of true, false`,
-        )
-    switch (p.jitter) {
-        case "proportional":
-        case "equal":
-        case "full":
-        case "decorrelated":
-            return
-        case "none":
-            if (p.spreadMs === 0) return
-            throw new RangeError(
-                `spreadMs ${p.spreadMs} with jitter none is not 0: a spread is random`,
-            )
-        default:
-            throw new RangeError(
-                `jitter ${p.jitter} is not one of proportional, equal, full, decorrelated, none`,
-            )
-    }
-}
-
-function checkRange(name: string, value: number, low: number, high: number) {
-    if ((value | 0) !== value || value < low || value > high)
-        throw new RangeError(
-            `${name} ${value} is not an integer in ${low}..${high}`,
-        )
-}
-
-/** So many silent attempts are made under a ceiling no shorter than they. */
-const SILENCES = 4
-
-/** Once overload was proven, a session has to last this long to count as stable. */
-const PROVEN_STABLE_MS = 600000
-
-/**
- * One connection's backoff. Call begin() for the first wait, failed() after each failed attempt, accepted() at
- * CONNACK 0 and ended() when that session is over; each wait returned is in milliseconds. The policy is shared,
- * not copied, and has passed checkPolicy. No method allocates.
- */
-export class Backoff {
-    /** adopt() replaces it. */
-    policy: Policy
-    /** Failures in a row since begin. */
-    attempts: number
-    /** Under which the last wait was drawn; W when fitted. */
-    ceilingMs: number
-    /** Overload was proven in this outage. */
-    proven: boolean
-    /** How long the next attempt waits for CONNACK. */
-    connackWaitMs: number
-    random: Random
-    /** The slow lane's ceiling; 0 while this outage has not been there. */
-    slowMs: number
-    /** The last wait drawn, for decorrelated; 0 before the first. */
-    lastMs: number
-    /** When CONNACK came; -1 when there is no session. */
-    acceptedMs: number
-    /** The coming attempt is the one before the spread. */
-    fast: boolean
-    /** Silent attempts in a row under this ceiling. */
-    silences: number
-
-    constructor(policy: Policy, random: Random) {
-        this.policy = policy
-        this.random = random
-        this.attempts = 0
-        this.proven = false
-        this.connackWaitMs = policy.connackMs
-        this.slowMs = 0
-        this.lastMs = 0
-        this.acceptedMs = -1
-        this.fast = false
-        this.silences = 0
-        this.ceilingMs = firstCeiling(this)
-    }
-
-    /** The first wait of an outage: after a loss, a program start, Wi-Fi back, a hold's end. Forgets everything before. */
-    begin(): number {
-        restart(this)
-        return drawFirst(this)
-    }
-
-    /**
-     * An attempt failed, `tookMs` after it began: the wait from now until the next one, or -1 when there is to be none.
-     */
-    failed(verdict: Verdict, tookMs: number): number {
-        return fail(this, verdict, verdict.evidence, tookMs)
-    }
-
-    /** CONNACK with code 0 came. */
-    accepted(nowMs: number): void {
-        this.acceptedMs = nowMs
-    }
-
-    /** The session that accepted() began is over: the wait until the next attempt, or -1 when there is to be none. */
-    ended(nowMs: number, verdict: Verdict): number {
-        const flap = this.isFlap(nowMs)
-        const lane = verdict.lane
-        if (flap) {
-            // What was our own doing (a native, the network) stays refused.
-            if (lane === "slow" || verdict.evidence === "refused")
-                return this.failed(verdict, 0)
-            return fail(this, verdict, "reset", 0)
-        }
-        if (lane === "slow" || lane === "stop" || isOverload(verdict)) {
-            if (!isSlowAgain(this, nowMs, lane)) restart(this)
-            return this.failed(verdict, 0)
-        }
-        restart(this)
+/** Backoff with every strategy that a policy can ask for. */
+export class Backoff extends AdaptiveBackoff {
+    override begin(lone?: boolean): number {
         const p = this.policy
-        this.fast = p.fastFirst && p.spreadMs > 0
-        return this.fast
-            ? span(p.minMs, p.minMs, this.ceilingMs, this.random)
-            : drawFirst(this)
-    }
-
-    /** The operator said "go now": the next attempt is made at once, and what follows it starts at the cap or below. */
-    retryNow(): void {
-        const p = this.policy
-        this.proven = false
-        if (p.spreadMs > 0) {
-            this.ceilingMs = firstCeiling(this)
-            return
+        restart(this)
+        if (lone && p.fastFirst && p.spreadMs > 0) {
+            this.lastMs = FAST
+            return span(p.minMs, p.minMs, this.ceilingMs, this.random)
         }
-        // Halved, not cut: devices that all get the same command keep their own phases.
-        const limit = limitOf(p.jitter, p.capMs)
-        while (this.ceilingMs > limit) this.ceilingMs >>= 1
-        if (this.ceilingMs < p.minMs) this.ceilingMs = firstCeiling(this)
+        return wait(this, 0)
     }
 
-    /**
-     * Another policy from now on. A wait that runs stays as it was drawn, and the outage goes on with what it has proven: news
-     * at every connection must not keep the waits from growing. The ceiling comes within the new policy's bounds.
-     * @devsWhenUsed
-     */
-    adopt(policy: Policy): void {
-        this.policy = policy
-        this.lastMs = 0
-        const first = firstCeiling(this)
+    override first(): number {
+        const { spreadMs, minMs, jitter } = this.policy
         const limit = limitNow(this)
-        // Halved, not cut, as in retryNow.
-        while (this.ceilingMs > limit) this.ceilingMs >>= 1
-        if (this.ceilingMs < first) this.ceilingMs = first
+        if (spreadMs > 0) {
+            const w = spreadMs > minMs ? spreadMs : minMs
+            return w > limit ? limit : w
+        }
+        // none gets a range of one value, which takes no random number.
+        if (jitter === "none") return span(minMs, 1, limit, this.random)
+        const low = jitter === "decorrelated" ? lowerEnd(minMs, limit) : minMs
+        return span(low, minMs, limit, this.random)
     }
 
-    /** Whether a session that ends now is a failed attempt. True without a session, so that no order of calls reconnects at once. */
-    isFlap(nowMs: number): boolean {
-        if (this.acceptedMs < 0) return true
-        const ageMs = nowMs - this.acceptedMs
-        if (ageMs < this.policy.stableMs) return true
-        return (
-            this.proven && (ageMs < PROVEN_STABLE_MS || ageMs < this.ceilingMs)
-        )
+    override limit(boundMs: number): number {
+        const { spreadMs, jitter, overloadCapMs } = this.policy
+        if (spreadMs > 0) return limitOf(overloadCapMs)
+        return jitter === "proportional" ? limitOf(boundMs) : boundMs
+    }
+
+    override grow(proves: boolean, silentMs: number) {
+        if (this.policy.spreadMs > 0) {
+            const known = this.proven
+            if (proves) this.proven = true
+            if (this.proven) this.ceilingMs = widen(this, known)
+        } else grow(this, proves, silentMs)
+    }
+
+    override draw(leftMs: number): number {
+        const { random, ceilingMs } = this
+        const { jitter, spreadMs, minMs, overloadCapMs } = this.policy
+        const half = leftMs >> 1
+        if (spreadMs > 0 && (this.attempts === 0 || this.lastMs === FAST)) {
+            this.lastMs = 0
+            return span(minMs, ceilingMs, overloadCapMs, random)
+        }
+        switch (spreadMs > 0 ? "proportional" : jitter) {
+            case "equal":
+                return leftMs - half + below(half + 1, random)
+            case "full":
+                return 1 + below(leftMs, random)
+            case "decorrelated":
+                this.lastMs = drawDecorrelated(this, leftMs)
+                return this.lastMs
+            case "none":
+                return leftMs
+            default:
+                return leftMs - ceilingMs + stretched(this, ceilingMs)
+        }
+    }
+
+    /** All strategies but none draw alike there. */
+    override slow(): number {
+        const { jitter, slowMinMs, slowCapMs } = this.policy
+        if (jitter !== "none") return drawSlow(this)
+        this.slowMs =
+            this.slowMs === 0
+                ? span(slowMinMs, 1, slowCapMs, this.random)
+                : doubled(this, this.slowMs, slowCapMs, false)
+        return this.slowMs
     }
 }
 
-/** The slow lane's waits go on growing: the session was no longer than what two of them may take. */
-function isSlowAgain(b: Backoff, nowMs: number, lane: Lane): boolean {
-    const { slowCapMs } = b.policy
-    return (
-        lane === "slow" &&
-        b.slowMs > 0 &&
-        nowMs - b.acceptedMs - slowCapMs < slowCapMs
-    )
-}
-
-/** The start values. */
-function restart(b: Backoff) {
-    b.attempts = 0
-    b.proven = false
-    b.connackWaitMs = b.policy.connackMs
-    b.slowMs = 0
-    b.lastMs = 0
-    b.acceptedMs = -1
-    b.fast = false
-    b.silences = 0
-    b.ceilingMs = firstCeiling(b)
-}
-
-function firstCeiling(b: Backoff): number {
-    const p = b.policy
-    if (p.spreadMs > 0) {
-        const limit = limitOf("proportional", p.overloadCapMs)
-        const w = p.spreadMs > p.minMs ? p.spreadMs : p.minMs
-        return w > limit ? limit : w
-    }
-    const limit = limitOf(p.jitter, p.capMs)
-    const low = p.jitter === "decorrelated" ? lowerEnd(p.minMs, limit) : p.minMs
-    return firstOf(low, limit, p.jitter, b.random)
-}
-
-function fail(
-    b: Backoff,
-    verdict: Verdict,
-    evidence: Evidence,
-    tookMs: number,
-): number {
-    const p = b.policy
-    b.acceptedMs = -1
-    b.attempts++
-    if (verdict.lane === "stop") return -1
-    if (p.maxAttempts > 0 && b.attempts >= p.maxAttempts) return -1
-    b.connackWaitMs = p.connackOverloadMs
-    if (verdict.lane === "slow") return drawSlow(b)
-    const silentMs = tookMs > p.minMs && !provesOverload(evidence) ? tookMs : 0
-    grow(b, evidence, silentMs)
-    if (!b.fast) return draw(b, silentMs)
-    b.fast = false
-    return drawFirst(b)
-}
-
-/** The ceiling after a failed attempt, of `silentMs` of silence. */
-function grow(b: Backoff, evidence: Evidence, silentMs: number) {
-    const p = b.policy
-    const known = b.proven
-    if (provesOverload(evidence)) b.proven = true
-    if (p.spreadMs > 0) {
-        if (b.proven) b.ceilingMs = widen(b, known)
-        return
-    }
-    if (silentMs === 0) b.silences = 0
-    else if (b.silences > 0 && silentMs <= b.ceilingMs) {
-        if (++b.silences <= SILENCES) return
-        b.silences = 1
-    } else {
-        b.silences = 1
-        b.ceilingMs = fit(b, silentMs)
-        return
-    }
-    b.ceilingMs = doubled(b, b.ceilingMs, limitNow(b), b.proven)
-}
-
-/** The ceiling, doubled or halved to between once and twice the silence; never halved once overload is proven. */
-function fit(b: Backoff, silentMs: number): number {
-    const limit = limitNow(b)
-    let c = b.ceilingMs
-    while (c < silentMs && c <= limit - c) c += c
-    while (!b.proven && c >> 1 >= silentMs) c >>= 1
-    return c
-}
-
-/** What no ceiling may exceed now. */
-function limitNow(b: Backoff): number {
-    const p = b.policy
-    if (p.spreadMs > 0) return limitOf("proportional", p.overloadCapMs)
-    return limitOf(p.jitter, b.proven ? p.overloadCapMs : p.capMs)
-}
-
-/** Twice the ceiling where the limit allows; else the limit, or the ceiling it has. */
-function doubled(
-    b: Backoff,
-    ceilingMs: number,
-    limitMs: number,
-    toLimit: boolean,
-) {
-    if (ceilingMs <= limitMs - ceilingMs) return ceilingMs + ceilingMs
-    if (toLimit || b.policy.jitter === "none" || ceilingMs > limitMs)
-        return limitMs
-    return ceilingMs
+/** The part of `startClient` for a policy with a spread or another jitter than proportional. */
+export function allStrategies(policy: Policy, random: Random): AdaptiveBackoff {
+    return new Backoff(policy, random)
 }
 
 /** The next W once overload is proven. */
 function widen(b: Backoff, known: boolean): number {
-    const limit = limitOf("proportional", b.policy.overloadCapMs)
+    const limit = limitNow(b)
     const w = b.ceilingMs
     if (!known) return span(w, (w >> 1) + 1, limit, b.random)
     const wider = w + (w >> 1)
     return wider > limit ? limit : wider
 }
 
-/** The first wait under the ceiling. */
-function drawFirst(b: Backoff): number {
-    const p = b.policy
-    if (p.spreadMs > 0)
-        return span(p.minMs, b.ceilingMs, p.overloadCapMs, b.random)
-    return draw(b, 0)
-}
-
-/** A wait under the ceiling, of which silence has already taken so much. */
-function draw(b: Backoff, silentMs: number): number {
-    const p = b.policy
-    const c = b.ceilingMs
-    const lowMs = p.minMs < c ? p.minMs : c
-    const e = c - silentMs > lowMs ? c - silentMs : lowMs
-    const half = e >> 1
-    const jitter = p.spreadMs > 0 ? "proportional" : p.jitter
-    switch (jitter) {
-        case "equal":
-            b.lastMs = e - half + below(half + 1, b.random)
-            break
-        case "full":
-            b.lastMs = 1 + below(e, b.random)
-            break
-        case "decorrelated":
-            b.lastMs = drawDecorrelated(b, e)
-            break
-        default:
-            b.lastMs = e - c + stretched(c, jitter, b.random)
-    }
-    return b.lastMs
-}
-
 function drawDecorrelated(b: Backoff, c: number): number {
     const last = b.lastMs
-    if (last === 0) return c
+    if (last <= 0) return c
     const high = last > div(c, 3) ? c : last + last + last
     return span(lowerEnd(b.policy.minMs, c), MAX_INT, high, b.random)
-}
-
-/** A wait in the slow lane, which all strategies but none draw alike, so that none is shorter than slowMin. */
-function drawSlow(b: Backoff): number {
-    const p = b.policy
-    const jitter = p.jitter === "none" ? "none" : "proportional"
-    const limit = limitOf(jitter, p.slowCapMs)
-    b.slowMs =
-        b.slowMs === 0
-            ? firstOf(p.slowMinMs, limit, jitter, b.random)
-            : doubled(b, b.slowMs, limit, false)
-    return stretched(b.slowMs, jitter, b.random)
-}
-
-/** Whether a stable session ended for overload. A close doesn't say so: brokers restart. */
-function isOverload({ evidence }: Verdict): boolean {
-    return evidence === "busy" || evidence === "stalled"
-}
-
-/** Whether the evidence shows a broker with too much to do, and not one that is away. */
-function provesOverload(evidence: Evidence): boolean {
-    return evidence === "stalled" || evidence === "busy" || evidence === "reset"
-}
-
-/** The largest ceiling under which no draw exceeds the bound. */
-function limitOf(jitter: Jitter, boundMs: number): number {
-    if (jitter !== "proportional") return boundMs
-    // The largest c with c + floor(c / 10) <= bound.
-    const c = boundMs - div(boundMs, 11)
-    return c + div(c, 10) > boundMs ? c - 1 : c
 }
 
 /** Where decorrelated draws from: min, or lower so that a tenth of the ceiling is left to draw in. */
 function lowerEnd(minMs: number, ceilingMs: number): number {
     const low = ceilingMs - div(ceilingMs, 10)
     return minMs < low ? minMs : low
-}
-
-/** A first ceiling from min .. 2 min - 1, within the limit. */
-function firstOf(
-    minMs: number,
-    limitMs: number,
-    jitter: Jitter,
-    random: Random,
-): number {
-    // none gets a range of one value, which takes no random number.
-    return span(minMs, jitter === "none" ? 1 : minMs, limitMs, random)
-}
-
-/** low + below(count), the range narrowed so that it ends at high. */
-function span(
-    low: number,
-    count: number,
-    high: number,
-    random: Random,
-): number {
-    if (low >= high) return high
-    const room = high - low + 1
-    return low + below(count < room ? count : room, random)
-}
-
-/** The ceiling and, except for none, up to a tenth on top. */
-function stretched(ceilingMs: number, jitter: Jitter, random: Random): number {
-    if (jitter === "none") return ceilingMs
-    return ceilingMs + below(div(ceilingMs, 10) + 1, random)
 }

@@ -21,18 +21,17 @@
 // attempt eases the wait after it. What is not written here changes nothing, and the method returns
 // false. A state is entered before its effects begin: should one throw, the state's deadline stands.
 
-import type { Backoff } from "./backoff"
+import type { AdaptiveBackoff } from "./adaptive"
 import { Why, type Reason } from "./reason"
 import {
     retry,
-    slow,
     socketVerdict,
-    stop,
     type Cause,
     type Lane,
     type Phase,
     type SocketFault,
     type Verdict,
+    verdict,
 } from "./verdict"
 
 /** Where the connection is, as in the table above. */
@@ -124,14 +123,16 @@ export class Connection {
     explain: Explain | undefined
     /** A start that came while disconnecting. */
     startAgain: boolean | undefined
-    /** The socket is lent out, or will be once DISCONNECT has left. */
-    lent: boolean | undefined
+    /** What a close means once DISCONNECT is on its way; only a program that says goodbye carries it. */
+    leaving: typeof closedWhileLeaving | undefined
+    /** The socket is lent out, or will be once DISCONNECT has left: parks it, as only a program that lends can. */
+    lent: typeof giveAway | undefined
     /** When the wait that goes on while parked is over; -1 for a first wait. */
     parkedMs!: number
 
     constructor(
         readonly endpoint: Endpoint,
-        readonly backoff: Backoff,
+        readonly backoff: AdaptiveBackoff,
         readonly port: Port,
     ) {}
 
@@ -160,14 +161,14 @@ export class Connection {
                 return true
             default:
                 closeSocket(this, nowMs)
-                halt(this, stop(Why.stopped), nowMs)
+                halt(this, verdict("stop", "refused", Why.stopped), nowMs)
                 return true
         }
     }
 
     /** Lends the socket out: says goodbye first. It is free once the state is parked, halted or noLink. */
     park(nowMs: number) {
-        this.lent = true
+        this.lent = giveAway
         switch (this.state) {
             case "connected":
                 leave(this, nowMs)
@@ -190,19 +191,19 @@ export class Connection {
      * `urgent`: at once, unless it waits in the slow lane or for a broker with proven overload.
      */
     unpark(urgent: boolean, nowMs: number) {
-        this.lent = false
+        this.lent = undefined
         if (this.state !== "parked") return
         const { parkedMs, lane } = this
         this.freeMs = nowMs + REOPEN_MS
         const waits = parkedMs >= 0
         const mustWait = waits && (this.backoff.proven || lane === "slow")
         if (urgent && !mustWait)
-            hold(this, 0, firstWait("retry", Why.socketBack), nowMs)
+            hold(this, 0, verdict("retry", "none", Why.socketBack), nowMs)
         else if (waits)
             hold(
                 this,
                 parkedMs > nowMs ? parkedMs - nowMs : 0,
-                firstWait(lane, Why.socketBack),
+                verdict(lane, "none", Why.socketBack),
                 nowMs,
             )
         else begin(this, Why.socketBack, nowMs)
@@ -223,7 +224,8 @@ export class Connection {
             case "noLink":
                 return true
             case "disconnecting":
-                return closedWhileLeaving(this, nowMs)
+                if (this.leaving) this.leaving(this, nowMs)
+                return true
             case "connected":
                 this.port.log("lost", nowMs, retry(Why.networkLost), false)
         }
@@ -253,44 +255,43 @@ export class Connection {
     /** A socket failure; `text` is what the runtime says of it. */
     socketFailed(what: SocketFault, text: string, nowMs: number): boolean {
         const phase = phaseOf(this.state)
-        if (phase === undefined) return closedWhileLeaving(this, nowMs)
-        const { explain } = this
-        const { tls } = this.endpoint
-        return this.broken(
-            explain
-                ? explain(phase, what, tls, text)
-                : socketVerdict(phase, what, tls),
-            nowMs,
-        )
+        if (phase === undefined) {
+            if (this.leaving) return this.leaving(this, nowMs)
+            return false
+        }
+        const explain = this.explain
+        const tls = this.endpoint.tls
+        if (explain) return this.broken(explain(phase, what, tls, text), nowMs)
+        return this.broken(socketVerdict(phase, what, tls), nowMs)
     }
 
     /** An attempt failed, or a session ended. */
     broken(failure: Verdict, nowMs: number): boolean {
         const phase = phaseOf(this.state)
         if (phase === undefined) return false
-        const { backoff, reviewer } = this
+        const backoff = this.backoff
+        const reviewer = this.reviewer
         const flap = backoff.isFlap(nowMs)
-        const verdict =
-            reviewer && reviewer.review
-                ? reviewer.review(failure, phase, flap, nowMs)
-                : failure
+        let judged = failure
+        if (reviewer && reviewer.review)
+            judged = reviewer.review(failure, phase, flap, nowMs)
         closeSocket(this, nowMs)
+        let delayMs: number
         if (phase === "session") {
-            this.port.log("lost", nowMs, verdict, flap)
-            goOn(this, backoff.ended(nowMs, verdict), verdict, nowMs)
-        } else {
-            const delayMs = backoff.failed(verdict, nowMs - this.sinceMs)
-            goOn(this, delayMs, verdict, nowMs)
-        }
+            this.port.log("lost", nowMs, judged, flap)
+            delayMs = backoff.ended(nowMs, judged)
+        } else delayMs = backoff.failed(judged, nowMs - this.sinceMs)
+        if (delayMs >= 0) hold(this, delayMs, judged, nowMs)
+        else halt(this, judged, nowMs)
         return true
     }
 
     /** The time that `dueMs` named has come. */
     tick(nowMs: number): boolean {
-        if (this.dueMs < 0 || nowMs < this.dueMs) return false
-        return this.state === "holdOff"
-            ? dial(this, nowMs)
-            : this.socketFailed("timeout", "", nowMs)
+        if (this.dueMs < 0) return false
+        if (nowMs < this.dueMs) return false
+        if (this.state === "holdOff") return dial(this, nowMs)
+        return this.socketFailed("timeout", "", nowMs)
     }
 
     /** The next attempt is made now, and what follows it starts at the cap or below. */
@@ -300,7 +301,7 @@ export class Connection {
                 // Asked again, as by a handler that answers each change of state: it is "now" already.
                 if (this.dueMs <= reopenMs(this, nowMs)) return false
                 this.backoff.retryNow()
-                hold(this, 0, firstWait("retry", Why.retryNow), nowMs)
+                hold(this, 0, verdict("retry", "none", Why.retryNow), nowMs)
                 return true
             // "Now" is already under way, or done; what comes next starts from the cap or below.
             case "connecting":
@@ -315,17 +316,18 @@ export class Connection {
 }
 
 function leave(connection: Connection, nowMs: number) {
+    connection.leaving = closedWhileLeaving
     enter(connection, "disconnecting", nowMs + LINGER_MS)
     connection.port.disconnect()
 }
 
 /** Parks from within an attempt: a failure that says nothing about the broker, on the schedule it was on. */
 function cutOff(connection: Connection, nowMs: number) {
-    const verdict =
-        connection.lane === "slow" ? slow(Why.lent) : retry(Why.lent)
+    const lane = connection.lane === "slow" ? "slow" : "retry"
+    const why = verdict(lane, "refused", Why.lent)
     closeSocket(connection, nowMs)
-    const delayMs = connection.backoff.failed(verdict, 0)
-    if (delayMs < 0) goOn(connection, delayMs, verdict, nowMs)
+    const delayMs = connection.backoff.failed(why, 0)
+    if (delayMs < 0) halt(connection, why, nowMs)
     else giveAway(connection, nowMs + delayMs, nowMs)
 }
 
@@ -334,9 +336,9 @@ function closedWhileLeaving(connection: Connection, nowMs: number): boolean {
     closeSocket(connection, nowMs)
     const again = connection.startAgain
     connection.startAgain = false
-    if (again && connection.lent) giveAway(connection, -1, nowMs)
+    if (again && connection.lent) connection.lent(connection, -1, nowMs)
     else {
-        halt(connection, stop(Why.stopped), nowMs)
+        halt(connection, verdict("stop", "refused", Why.stopped), nowMs)
         if (again) connection.start(nowMs)
     }
     return true
@@ -353,24 +355,9 @@ function dial(connection: Connection, nowMs: number): boolean {
 
 /** The first wait of an outage that no failure of ours began. */
 function begin(connection: Connection, reason: Reason, nowMs: number) {
-    if (connection.lent) return giveAway(connection, -1, nowMs)
-    hold(
-        connection,
-        connection.backoff.begin(),
-        firstWait("retry", reason),
-        nowMs,
-    )
-}
-
-/** After a failure: waits `delayMs`, or halts when that is -1. */
-function goOn(
-    connection: Connection,
-    delayMs: number,
-    verdict: Verdict,
-    nowMs: number,
-) {
-    if (delayMs >= 0) hold(connection, delayMs, verdict, nowMs)
-    else halt(connection, verdict, nowMs)
+    if (connection.lent) return connection.lent(connection, -1, nowMs)
+    const delayMs = connection.backoff.begin()
+    hold(connection, delayMs, verdict("retry", "none", reason), nowMs)
 }
 
 function hold(
@@ -389,21 +376,28 @@ function hold(
 
 /** The earliest time to open a socket again. */
 function reopenMs(connection: Connection, nowMs: number): number {
-    const { freeMs } = connection
-    return freeMs > nowMs ? freeMs : nowMs
+    const freeMs = connection.freeMs
+    if (freeMs > nowMs) return freeMs
+    return nowMs
 }
 
 function closeSocket(connection: Connection, nowMs: number) {
-    const { state } = connection
-    if (state === "holdOff" || state === "noLink" || state === "parked") return
-    const gaveUp = state === "connecting" && nowMs >= connection.dueMs
+    let waitMs = REOPEN_MS
+    switch (connection.state) {
+        case "holdOff":
+        case "noLink":
+        case "parked":
+            return
+        case "connecting":
+            if (nowMs >= connection.dueMs) waitMs = REDIAL_MS
+    }
     connection.port.close()
-    connection.freeMs = nowMs + (gaveUp ? REDIAL_MS : REOPEN_MS)
+    connection.freeMs = nowMs + waitMs
 }
 
 function giveAway(connection: Connection, dueMs: number, nowMs: number) {
     connection.parkedMs = dueMs
-    connection.port.log("halt", nowMs, stop(Why.lent))
+    connection.port.log("halt", nowMs, verdict("stop", "refused", Why.lent))
     enter(connection, "parked", -1)
 }
 
@@ -430,9 +424,4 @@ function phaseOf(state: State): Phase | undefined {
         default:
             return undefined
     }
-}
-
-/** Why a wait began that no failure did. */
-function firstWait(lane: Lane, reason: Reason): Cause {
-    return { lane, evidence: "none", reason }
 }

@@ -69,8 +69,7 @@ export function umod(a: number, n: number): number {
  * device: after 64 words that were all too big (one in 2^64 when it works) the last loses its highest bit.
  */
 export function below(n: number, random: Random): number {
-    if ((n | 0) !== n || n < 1)
-        throw new RangeError(`below(${n}): not an integer in 1..2147483647`)
+    if ((n | 0) !== n || n < 1) throw new RangeError(`below(${n})`)
     let mask = n - 1
     mask |= mask >> 1
     mask |= mask >> 2

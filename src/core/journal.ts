@@ -14,7 +14,7 @@ export function lineOf(
     nowMs: number,
     cause: Cause | undefined,
     flag: boolean | undefined,
-    level: number,
+    level: number | undefined,
 ): Line {
     const { attempts, slowMs, ceilingMs, proven } = c.backoff
     const { lane, evidence, reason } = cause ? cause : retry(Why.none)

@@ -56,23 +56,31 @@ export function socketVerdict(
     tls: boolean,
 ): Verdict {
     const isDial = phase === "dial"
-    // Our own queue was full or the network gone: that says nothing about the broker.
-    if (what === "native")
-        return retry(isDial ? Why.notOpened : Why.writeFailed)
+    const inSession = phase === "session"
+    if (what === "native") {
+        // Our own queue was full or the network gone: that says nothing about the broker.
+        if (isDial) return retry(Why.notOpened)
+        return retry(Why.writeFailed)
+    }
     if (what === "timeout") {
         // With TLS the ESP32 reports open only after the handshake. A host that is down answers the SYN
         // with a reset or the router with "unreachable", both soon; what can hang for the whole dial time is
         // the handshake, the dearest thing a returning herd asks of a broker. So this counts as
         // stalled: to wait too long costs one device minutes, to press on costs the fleet its broker.
-        if (isDial) return tls ? stalled(Why.noTls) : silent(Why.noTcp)
+        if (isDial) {
+            if (tls) return verdict("overload", "stalled", Why.noTls)
+            return verdict("retry", "silent", Why.noTcp)
+        }
         // Silent, not stalled: a peer that died after a long session is a loss.
-        return phase === "session"
-            ? silent(Why.noPingresp)
-            : stalled(Why.noConnack)
+        if (inSession) return verdict("retry", "silent", Why.noPingresp)
+        return verdict("overload", "stalled", Why.noConnack)
     }
-    if (isDial)
-        return retry(what === "closed" ? Why.closedBeforeOpen : Why.refused)
-    return reset(phase === "session" ? Why.closed : Why.closedBeforeConnack)
+    if (isDial) {
+        if (what === "closed") return retry(Why.closedBeforeOpen)
+        return retry(Why.refused)
+    }
+    if (inSession) return verdict("overload", "reset", Why.closed)
+    return verdict("overload", "reset", Why.closedBeforeConnack)
 }
 
 /**
@@ -80,9 +88,10 @@ export function socketVerdict(
  * on the schedule: nothing says that a person is needed, and the schedule is bounded and spread.
  */
 export function connackVerdict311(code: number): Verdict {
-    if (code < 1 || code > 5) return retry(Why.unknownCode)
     const why = Why.unknownCode + code
-    return why === Why.unavailable ? busy(why) : slow(why)
+    if (why === Why.unavailable) return verdict("overload", "busy", why)
+    if (code >= 1 && code <= 5) return slow(why)
+    return retry(Why.unknownCode)
 }
 
 /**
@@ -205,35 +214,40 @@ export function httpVerdict(status: number): Verdict {
     return retry("not an HTTP status")
 }
 
+/** Any verdict or cause; the functions below are for those who make many of a kind. */
+export function verdict<E extends Cause["evidence"]>(
+    lane: Lane,
+    evidence: E,
+    reason: Reason,
+) {
+    return { lane, evidence, reason }
+}
+
 /** Something that proves nothing about the broker: down, or our own side's doing. */
 export function retry(reason: Reason): Verdict {
-    return { lane: "retry", evidence: "refused", reason }
+    return verdict("retry", "refused", reason)
 }
 
 /** Nothing came. */
 export function silent(reason: Reason): Verdict {
-    return { lane: "retry", evidence: "silent", reason }
+    return verdict("retry", "silent", reason)
 }
 
 /** A broker that took what we said and did not answer in time. */
 export function stalled(reason: Reason): Verdict {
-    return { lane: "overload", evidence: "stalled", reason }
+    return verdict("overload", "stalled", reason)
 }
 
 function busy(reason: Reason): Verdict {
-    return { lane: "overload", evidence: "busy", reason }
-}
-
-function reset(reason: Reason): Verdict {
-    return { lane: "overload", evidence: "reset", reason }
+    return verdict("overload", "busy", reason)
 }
 
 /** Something that a person or time must cure. */
 export function slow(reason: Reason): Verdict {
-    return { lane: "slow", evidence: "refused", reason }
+    return verdict("slow", "refused", reason)
 }
 
 /** What we ourselves got wrong, or want: no more attempts. */
 export function stop(reason: Reason): Verdict {
-    return { lane: "stop", evidence: "refused", reason }
+    return verdict("stop", "refused", reason)
 }

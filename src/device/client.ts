@@ -2,7 +2,7 @@
 // (the application, the socket's callback, Wi-Fi) posts into its mailbox. The rules are in core
 // and mqtt; here they meet the natives.
 import * as ds from "@devicescript/core"
-import { Backoff, type Policy } from "../core/backoff"
+import { AdaptiveBackoff } from "../core/adaptive"
 import {
     Connection,
     type Decision,
@@ -10,6 +10,8 @@ import {
     type Explain,
     type Port,
 } from "../core/connection"
+import type { Policy } from "../core/policy"
+import type { Random } from "../core/random"
 import { Why, type Reason } from "../core/reason"
 import { retry, slow, type Cause, type SocketFault } from "../core/verdict"
 import { sizeOf } from "../mqtt/bytes"
@@ -46,6 +48,8 @@ export type Outcome = string
 /** What a client is made of; index.ts makes it from the user's options. Parts that are left out are not carried by the program. */
 export interface Parts extends Endpoint, SessionOptions {
     policy: Policy
+    /** Draws what the policy asks for; without it adaptive and proportional. */
+    strategies?: Strategies
     /** Most bytes of a QoS 0 message with its head. */
     maxMessageBytes: number
     /** Tells what happens; log.ts has the one that prints lines. */
@@ -150,6 +154,9 @@ export interface Qos1Port extends Reliable, Store {
     save(): Promise<void>
 }
 
+/** Makes a backoff for policies that ask for more than the client's own. */
+export type Strategies = (policy: Policy, random: Random) => AdaptiveBackoff
+
 /** Watches the network and tells the client's connection. */
 export type LinkPart = (client: Client) => void
 
@@ -250,6 +257,9 @@ export class Client {
     /** What `stop()` and `start()` ask for; in a row they come to at most one of each, in this order. */
     wants = 0
     monitor: Monitor = undefined
+    /** How, set by who asks: a program that never stops carries no goodbye. */
+    stopNow: (connection: Connection, nowMs: number) => void
+    retriesNow: (connection: Connection, nowMs: number) => void
     fiber: ds.Fiber
     /** When the supervisor looks next by itself. */
     untilMs: number
@@ -269,10 +279,15 @@ export class Client {
     onChange: () => void
 
     constructor(readonly parts: Parts) {
-        const { policy, codec, checks, explain, qos1, outbox, link } = parts
+        const { policy, strategies, codec, checks, explain, qos1, outbox } =
+            parts
+        const { link } = parts
         const effects = new Effects(this)
         this.session = new Session(parts, effects)
-        const backoff = new Backoff(policy, deviceRandom())
+        const random = deviceRandom()
+        const backoff = strategies
+            ? strategies(policy, random)
+            : new AdaptiveBackoff(policy, random)
         const connection = new Connection(parts, backoff, effects)
         this.connection = connection
         this.checks = checks
@@ -474,12 +489,14 @@ export class Client {
     /** Says goodbye to the broker and stays away until `start()`. What is in the outbox stays there. */
     stop() {
         this.wants = (this.wants & Wish.retry) | Wish.stop
+        this.stopNow = stopNow
         this.wake()
     }
 
     /** Makes the next attempt now, and forgets that the broker was overloaded. */
     retryNow() {
         this.wants |= Wish.retry
+        this.retriesNow = retriesNow
         this.wake()
     }
 
@@ -700,13 +717,21 @@ async function takeNow(client: Client, chunk: Buffer) {
     await runCalls(client.handlers)
 }
 
+function stopNow(connection: Connection, nowMs: number) {
+    connection.stop(nowMs)
+}
+
+function retriesNow(connection: Connection, nowMs: number) {
+    connection.retryNow(nowMs)
+}
+
 /** Does what the application has asked for since the last turn. */
 function obey(client: Client, nowMs: number) {
     const { wants, connection } = client
     client.wants = 0
-    if (wants & Wish.stop) connection.stop(nowMs)
+    if (wants & Wish.stop) client.stopNow(connection, nowMs)
     if (wants & Wish.start) connection.start(nowMs)
-    if (wants & Wish.retry) connection.retryNow(nowMs)
+    if (wants & Wish.retry) client.retriesNow(connection, nowMs)
 }
 
 /** A bug of ours must cost this connection, not the program. */

@@ -1,12 +1,13 @@
 // The fleet's policy on the device: from flash at the start, from the broker later. core/fleet-policy.ts
 // says what is taken and when it is written.
 import * as ds from "@devicescript/core"
-import type { Policy } from "../core/backoff"
+import { Backoff } from "../core/backoff"
 import {
     FLEET_POLICY_KEY,
     FleetPolicyState,
     PATIENCE_MS,
 } from "../core/fleet-policy"
+import type { Policy } from "../core/policy"
 import type { Publish } from "../mqtt/packets"
 import type { Client } from "./client"
 import { log } from "./log"
@@ -46,14 +47,19 @@ export async function forgetFleetPolicy(state: FleetPolicyState) {
 
 /**
  * Follows the policy that is published on `topic`. Returns at once.
- * @param state of which `client` was given `policy()`
+ * @param client of `startMqtt`, or of `startClient` with `strategies: allStrategies`
+ * @param state of which it was given `policy()`
+ * @throws RangeError for one without all strategies
  */
 export function followFleetPolicy(
     client: Client,
     topic: string,
     state: FleetPolicyState,
 ): FleetPolicyControl {
-    const backoff = client.connection.backoff
+    const { backoff } = client.connection
+    // A message may ask for any strategy.
+    if (!(backoff instanceof Backoff))
+        throw new RangeError("followFleetPolicy needs strategies")
     let fiber: ds.Fiber
     let idle = false
     let wasUpMs = ds.millis()

@@ -6,9 +6,10 @@
 // It also buffers what the server sends as fast as it comes: ask only servers you trust.
 import * as ds from "@devicescript/core"
 import { fetch, Headers, type Response } from "@devicescript/net"
-import { Backoff, defaultPolicy, type Policy } from "../core/backoff"
+import { AdaptiveBackoff } from "../core/adaptive"
 import { httpWaitMs, isIdempotent, retryAfterMs } from "../core/http-retry"
 import { mustBe } from "../core/int"
+import { defaultPolicy, type Policy } from "../core/policy"
 import { wordsOf } from "../core/reason"
 import type { RetryBudget } from "../core/retry-budget"
 import { httpVerdict, retry, stalled, type Verdict } from "../core/verdict"
@@ -102,7 +103,7 @@ async function tryAgain(
     answer: HttpAnswer,
 ) {
     const random = deviceRandom()
-    const backoff = new Backoff(httpPolicy(), random)
+    const backoff = new AdaptiveBackoff(httpPolicy(), random)
     const budget = options.budget ? options.budget : sharedBudget()
     budget.request()
     while (true) {

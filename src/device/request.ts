@@ -7,8 +7,9 @@
 // In MQTT 5 the request also has a response topic (that of 200) and the key as correlation data, so that a responder
 // which knows nothing of this answers it too. A responder remembers keys (core/dedup.ts) where doing a thing twice would hurt.
 import * as ds from "@devicescript/core"
-import { Backoff, defaultPolicy, type Policy } from "../core/backoff"
+import { AdaptiveBackoff } from "../core/adaptive"
 import { mustBe } from "../core/int"
+import { defaultPolicy, type Policy } from "../core/policy"
 import { wordsOf } from "../core/reason"
 import { RetryBudget } from "../core/retry-budget"
 import { httpVerdict, stalled, type Verdict } from "../core/verdict"
@@ -111,7 +112,7 @@ export async function request(
     service.waiting.push(w)
     const budget = options.budget ? options.budget : sharedBudget()
     budget.request()
-    const backoff = new Backoff(requestPolicy(), deviceRandom())
+    const backoff = new AdaptiveBackoff(requestPolicy(), deviceRandom())
     const ask = { payload, attempts, timeoutMs, endMs, budget, backoff }
     const answer = await askAgain(service, w, ask)
     remove(service.waiting, w)
@@ -125,7 +126,7 @@ interface Ask {
     timeoutMs: number
     endMs: number
     budget: RetryBudget
-    backoff: Backoff
+    backoff: AdaptiveBackoff
 }
 
 async function askAgain(

@@ -17,8 +17,8 @@ export type Expires = (entry: Entry, nowMs: number) => boolean
 
 /** One version of MQTT. */
 export interface Codec extends Reviewer {
-    /** The protocol level in CONNECT: 4 is MQTT 3.1.1, 5 is MQTT 5. May change from one CONNECT to the next. */
-    level: number
+    /** The protocol level in CONNECT: 5 is MQTT 5; 4, or left out, MQTT 3.1.1. May change from one CONNECT to the next. */
+    level?: number
     /** Bytes in, packets out; may change from one CONNECT to the next too. */
     parser: Framer
     /** QoS 1 messages that the broker lets us have without PUBACK, 1..65535; known from CONNACK on. */
@@ -53,7 +53,6 @@ export type MakeCodec = (maxPacketBytes: number, endpoint: Endpoint) => Codec
 /** MQTT 3.1.1, which needs no rewriting. */
 export function mqtt311(maxPacketBytes: number, _endpoint?: Endpoint): Codec {
     return {
-        level: 4,
         parser: new Parser(maxPacketBytes),
         receiveMaximum: 65535,
         connect: connectPacket,

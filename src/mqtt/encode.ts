@@ -39,8 +39,8 @@ export function begin(first: number, bodyBytes: number): Buffer {
     packet[0] = first
     let at = 1
     let rest = bodyBytes
-    while (rest > 127) {
-        packet[at++] = (rest & 127) | 128
+    for (; rest > 127; ++at) {
+        packet[at] = (rest & 127) | 128
         rest = rest >> 7
     }
     packet[at] = rest
@@ -62,11 +62,15 @@ function putField(packet: Buffer, at: number, field: string | Buffer): number {
 
 /** CONNECT (3.1); what can't be sent, `checkConnect` of checks.ts says. */
 export function connectPacket(options: ConnectOptions): Buffer {
-    const { will, username, password } = options
-    let flags = options.cleanSession ? 0x02 : 0
+    const will = options.will
+    const username = options.username
+    const password = options.password
+    let flags = 0
+    if (options.cleanSession) flags = 0x02
     const fields: (string | Buffer)[] = [options.clientId]
     if (will) {
-        flags |= 0x04 | (will.qos << 3) | (will.retain ? 0x20 : 0)
+        flags |= 0x04 | (will.qos << 3)
+        if (will.retain) flags |= 0x20
         fields.push(will.topic)
         fields.push(will.payload)
     }
@@ -82,9 +86,9 @@ export function connectPacket(options: ConnectOptions): Buffer {
     for (const field of fields) bodyBytes += 2 + sizeOf(field)
     const packet = begin(0x10, bodyBytes)
     let at = putField(packet, packet.length - bodyBytes, "MQTT")
-    packet[at++] = 4 // protocol level 3.1.1
-    packet[at++] = flags
-    at = putU16(packet, at, options.keepAliveSeconds)
+    packet[at] = 4 // protocol level 3.1.1
+    packet[at + 1] = flags
+    at = putU16(packet, at + 2, options.keepAliveSeconds)
     for (const field of fields) at = putField(packet, at, field)
     return packet
 }
@@ -105,10 +109,12 @@ export function publishPacket(
     const topicBytes = utf8Bytes(topic)
     const payloadBytes = sizeOf(payload)
     let bodyBytes = 2 + topicBytes + payloadBytes
-    let first = retain ? 0x31 : 0x30
+    let first = 0x30
+    if (retain) first = 0x31
     if (qos) {
         bodyBytes += 2
-        first |= dup ? 0x0a : 0x02
+        first |= 0x02
+        if (dup) first |= 0x08
     }
     const packet = begin(first, bodyBytes)
     let at = packet.length - bodyBytes
@@ -180,11 +186,12 @@ export function filterPacket(
     filter: string,
     qos: number,
 ): Buffer {
-    const qosBytes = first === 0x82 ? 1 : 0
-    const packet = begin(first, 4 + utf8Bytes(filter) + qosBytes)
-    const bodyAt = packet.length - (4 + utf8Bytes(filter) + qosBytes)
-    const at = putField(packet, putU16(packet, bodyAt, packetId), filter)
-    if (qosBytes) packet[at] = qos
+    let bodyBytes = 4 + utf8Bytes(filter)
+    if (first === 0x82) ++bodyBytes
+    const packet = begin(first, bodyBytes)
+    const at = putU16(packet, packet.length - bodyBytes, packetId)
+    putField(packet, at, filter)
+    if (first === 0x82) packet[packet.length - 1] = qos
     return packet
 }
 

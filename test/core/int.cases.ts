@@ -109,7 +109,7 @@ export function cases(): Case[] {
                 throws(() => below(-5, random), "below(-5)")
                 throws(() => below(NaN, random), "below(NaN)")
                 throws(() => below(MAX + 1, random), "below(2147483648)")
-                throws(() => below(1 / 2, random), "not an integer")
+                throws(() => below(1 / 2, random), "below(0.5)")
             },
         },
     ]

@@ -26,7 +26,9 @@ test("startClient: offline is refused, an outage is waited through, an oversize 
         device.powerOn()
         await world.until(isUp, MINUTE_MS)
         await world.run(3000)
-        assert.equal(printed().at(-1), "sent")
+        const texts = printed()
+        assert.equal(texts[0], "policy needs strategies")
+        assert.equal(texts.at(-1), "sent")
 
         broker.publish("lean/in", Buffer.alloc(20_000))
         broker.publish("lean/in", "hello")
