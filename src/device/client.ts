@@ -133,8 +133,6 @@ export interface Store {
     dueMs(): number
     /** Messages that wait. */
     entries(): number
-    /** The connection is over; `byPeer` when the peer ended it, and not we or the network. */
-    closed(byPeer: boolean): void
 }
 
 /** Where QoS 0 messages wait. */
@@ -152,6 +150,8 @@ export interface Qos1Port extends Reliable, Store {
     ): Outcome
     /** The device is about to reboot: writes to flash what it can, if it can. */
     save(): Promise<void>
+    /** The connection is over; `byPeer` when the peer ended it, and not we or the network. */
+    closed(byPeer: boolean): void
 }
 
 /** Makes a backoff for policies that ask for more than the client's own. */
@@ -252,7 +252,6 @@ export class Client {
     readonly checks: Checks
     readonly qos1: Qos1Port
     readonly outbox: Outbox0
-    readonly stores: Store[] = []
     mailbox: Post[] = []
     /** What `stop()` and `start()` ask for; in a row they come to at most one of each, in this order. */
     wants = 0
@@ -266,11 +265,11 @@ export class Client {
     /** The dial has had no answer. */
     dialling = false
     /** The peer ended the connection that is being closed. */
-    byPeer = false
+    byPeer: boolean
     /** Chunks were dropped: this connection can't go on. */
-    flooded = false
-    /** What is left of HANDLERS_MS; full again once the handlers have caught up. */
-    handlersMs = HANDLERS_MS
+    flooded: boolean
+    /** How much of HANDLERS_MS is used up; nothing again once the handlers have caught up. */
+    waitedMs: number
     /** Nothing that has waited is sent before. */
     drainMs: number
     /** Messages left that waited through the outage. */
@@ -295,9 +294,8 @@ export class Client {
         this.outbox = outbox
         connection.reviewer = codec
         if (explain) connection.explain = explain
-        if (qos1) this.stores.push(qos1)
-        if (outbox) this.stores.push(outbox)
-        for (const store of this.stores) store.attach(this)
+        if (qos1) qos1.attach(this)
+        if (outbox) outbox.attach(this)
         this.handlers = new Handlers(this.counters)
         const self = this
         socketClose() // what a crash left open
@@ -615,9 +613,7 @@ class Effects implements Port, SessionPort {
             return
         }
         client.counters.connects++
-        client.drainMs = nowMs + DRAIN_MS
-        client.paced = 0
-        for (const store of client.stores) client.paced += store.entries()
+        pace(client, nowMs)
         connection.accepted(sessionPresent, nowMs)
     }
 
@@ -657,9 +653,19 @@ function closeSocket(client: Client) {
     // A dial that is given up is listened to until the next: its end shows that the native isn't blocked.
     if (!client.dialling) socketClose()
     client.events = []
-    client.flooded = false
+    if (client.flooded) client.flooded = false
     client.session.close()
-    for (const store of client.stores) store.closed(client.byPeer)
+    if (client.qos1) client.qos1.closed(client.byPeer)
+}
+
+/** A new connection: what waited through the outage goes at a pace. */
+function pace(client: Client, nowMs: number) {
+    const { qos1, outbox } = client
+    let waiting = 0
+    if (qos1) waiting += qos1.entries()
+    if (outbox) waiting += outbox.entries()
+    client.paced = waiting
+    client.drainMs = nowMs + DRAIN_MS
 }
 
 async function turn(client: Client) {
@@ -681,7 +687,8 @@ async function turn(client: Client) {
         const { dueMs } = client.connection
         if (dueMs >= 0 && nowMs >= dueMs) client.connection.tick(nowMs)
         client.session.tick(nowMs)
-        for (const store of client.stores) store.tick(nowMs)
+        if (client.qos1) client.qos1.tick(nowMs)
+        if (client.outbox) client.outbox.tick(nowMs)
     } catch (e) {
         survive(client, e)
     }
@@ -754,7 +761,8 @@ async function breathe(client: Client) {
 function sleepMs(client: Client, nowMs: number): number {
     if (client.events.length || client.mailbox.length || client.wants) return 0
     let dueMs = sooner(client.connection.dueMs, client.session.dueMs())
-    for (const store of client.stores) dueMs = sooner(dueMs, store.dueMs())
+    if (client.qos1) dueMs = sooner(dueMs, client.qos1.dueMs())
+    if (client.outbox) dueMs = sooner(dueMs, client.outbox.dueMs())
     if (dueMs < 0 || dueMs - nowMs > MAX_SLEEP_MS) return MAX_SLEEP_MS
     return dueMs - nowMs
 }
@@ -802,8 +810,8 @@ function socketFailed(client: Client, fault: SocketFault, text: string) {
 /** Handles the first packet in what has come; true when there may be more. */
 function takeChunk(client: Client, chunk: Buffer): boolean {
     const { session } = client
-    if (!session.up && client.connection.state !== "awaitingConnack")
-        return false
+    if (!session.up)
+        if (client.connection.state !== "awaitingConnack") return false
     if (client.wire) client.wire("in", chunk)
     return hear(session, chunk, ds.millis())
 }
@@ -824,15 +832,16 @@ async function takeMore(client: Client) {
 async function waitForHandlers(client: Client) {
     const { handlers } = client
     startCalls(handlers)
+    let waitedMs = client.waitedMs || 0
     while (
         isFull(handlers) &&
-        client.handlersMs > 0 &&
+        waitedMs < HANDLERS_MS &&
         client.events.length < MAX_CHUNKS_WAITING + MAX_CHUNKS_WAITING
     ) {
-        client.handlersMs--
+        waitedMs++
         await ds.sleep(1)
     }
-    if (!isFull(handlers)) client.handlersMs = HANDLERS_MS
+    client.waitedMs = isFull(handlers) ? waitedMs : 0
 }
 
 function publishNow(

@@ -37,16 +37,23 @@ export class Handlers {
 export function addCall(handlers: Handlers, owner: Owner, arg: any): boolean {
     const { calls } = handlers
     // One message of any size: the packet limit is its bound.
-    if (calls.length > 0 && bytesOf(arg) > 0)
-        if (isFull(handlers) || bytesIn(calls) + bytesOf(arg) > MAX_BYTES)
-            return false
+    if (calls.length > 0)
+        if (bytesOf(arg) > 0 && !hasRoom(calls, bytesOf(arg))) return false
     calls.push(owner, arg)
     return true
 }
 
 /** No room for another message. */
 export function isFull({ calls }: Handlers): boolean {
-    return calls.length >= MAX_CALLS + MAX_CALLS || bytesIn(calls) >= MAX_BYTES
+    return calls.length > 0 && !hasRoom(calls, 1)
+}
+
+/** Bytes are counted when something waits, which is seldom, and not for each message. */
+function hasRoom(calls: any[], bytes: number): boolean {
+    if (calls.length >= MAX_CALLS + MAX_CALLS) return false
+    let all = bytes
+    for (let i = 1; i < calls.length; i += 2) all += bytesOf(calls[i])
+    return all <= MAX_BYTES
 }
 
 /** What a message takes while it waits. */
@@ -57,13 +64,6 @@ export function messageBytes(message: Publish): number {
 /** Bytes of what a call is made with; 0 unless it is a message. */
 function bytesOf(arg: any): number {
     return arg && arg.payload ? messageBytes(arg) : 0
-}
-
-/** Counted when something waits, which is seldom, and not for each message. */
-function bytesIn(calls: any[]): number {
-    let bytes = 0
-    for (let i = 1; i < calls.length; i += 2) bytes += bytesOf(calls[i])
-    return bytes
 }
 
 /** Has the calls made by a fiber of their own, unless one is at it. */

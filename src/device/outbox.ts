@@ -85,6 +85,4 @@ class Waiting implements Outbox<Entry>, Outbox0 {
     entries(): number {
         return this.list.length
     }
-
-    closed() {}
 }

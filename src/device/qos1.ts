@@ -136,8 +136,8 @@ class Qos1 extends InFlight implements Qos1Port {
     }
 
     override settle(flight: Flight, code: number, fault?: string) {
-        // There is room for the next.
-        if (this.sent < this.list.length) this.client.wake()
+        // For the next, or to mark it in flash.
+        if (this.sent < this.list.length || this.flash) this.client.wake()
         if (fault !== undefined) return lose(this, flight, fault)
         if (code < 0x80) {
             if (flight.settled || this.flash) tell(this, flight, "acknowledged")

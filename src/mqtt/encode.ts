@@ -31,7 +31,10 @@ export interface ConnectOptions {
     will?: Will
 }
 
-/** Allocates a packet with its fixed header; the body starts at `length - bodyBytes` (2.2.3). */
+/**
+ * Allocates a packet with its fixed header; the body starts at `length - bodyBytes` (2.2.3). PINGREQ (3.12; `first` is 0xc0)
+ * and DISCONNECT (3.14; 0xe0), after which the broker drops the will [MQTT-3.14.4-3], are packets without a body.
+ */
 export function begin(first: number, bodyBytes: number): Buffer {
     let headBytes = 2
     for (let rest = bodyBytes >> 7; rest > 0; rest = rest >> 7) headBytes++
@@ -200,9 +203,4 @@ export function pubackPacket(packetId: number): Buffer {
     const packet = begin(0x40, 2)
     putU16(packet, 2, packetId)
     return packet
-}
-
-/** A packet without a body: PINGREQ (3.12; `first` is 0xc0) or DISCONNECT (3.14; 0xe0), after which the broker drops the will [MQTT-3.14.4-3]. */
-export function emptyPacket(first: number): Buffer {
-    return begin(first, 0)
 }

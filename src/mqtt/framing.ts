@@ -89,21 +89,21 @@ export function nextPacket(framer: Framer): Packet | undefined {
     const { chunk, at } = framer
     if (chunk === undefined) return undefined
     const end = chunk.length
+    if (framer.headBytes > 0) return nextPiece(framer, chunk, at, end)
     // A small message with QoS 0 that lies within the chunk, as most do, goes without what the others need.
-    if (framer.headBytes === 0 && at + 1 < end) {
+    const first = chunk[at]
+    if ((first & MESSAGE_MASK) === MESSAGE) {
         const bodyBytes = chunk[at + 1]
-        const nextAt = at + 2 + bodyBytes
-        if (
-            (chunk[at] & MESSAGE_MASK) === MESSAGE &&
-            bodyBytes < 128 &&
-            nextAt <= end &&
-            bodyBytes + 2 <= framer.maxPacketBytes
-        ) {
-            framer.first = chunk[at]
-            framer.bodyBytes = bodyBytes
-            if (nextAt < end) framer.at = nextAt
-            else framer.chunk = undefined
-            return framer.decode(framer, chunk, at + 2)
+        if (bodyBytes < 128) {
+            const nextAt = at + 2 + bodyBytes
+            if (nextAt <= end)
+                if (bodyBytes + 2 <= framer.maxPacketBytes) {
+                    framer.first = first
+                    framer.bodyBytes = bodyBytes
+                    if (nextAt < end) framer.at = nextAt
+                    else framer.chunk = undefined
+                    return framer.decode(framer, chunk, at + 2)
+                }
         }
     }
     return nextPiece(framer, chunk, at, end)

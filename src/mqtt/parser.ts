@@ -97,16 +97,18 @@ function decode(framer: Framer, source: Buffer, at: number): Packet {
     const topicBytes = (source[at] << 8) | source[at + 1]
     const qos = (first >> 1) & 3
     const payloadAt = 2 + topicBytes + (qos << 1)
-    if (topicBytes === 0 || payloadAt > bodyBytes)
+    if (topicBytes === 0)
+        return malformed(framer, sizeFault(bodyBytes, topicBytes))
+    if (payloadAt > bodyBytes)
         return malformed(framer, sizeFault(bodyBytes, topicBytes))
     if (framer.oversize) return decodeOversize(framer, source, topicBytes, qos)
 
     const parser = framer as Parser
     // One like the last needs no second look. The device's decoder reads beyond a Buffer that ends inside a character.
-    let topic: string | undefined = undefined
+    let topic = ""
     if (source[at + 1 + topicBytes] < 0x80)
         topic = copyOf(source, at + 2, topicBytes).toString()
-    if (topic === undefined || topic !== parser.topic) {
+    if (topic !== parser.topic) {
         topic = readText(source, at + 2, topicBytes) as string
         const why = topicFault(topic)
         if (why) return malformed(framer, why)
@@ -114,12 +116,8 @@ function decode(framer: Framer, source: Buffer, at: number): Packet {
         parser.topic = topic.indexOf("\uFFFD") < 0 ? topic : undefined
     }
     const payload = copyOf(source, at + payloadAt, bodyBytes - payloadAt)
-    const message: Publish = {
-        type: "publish",
-        topic: topic as string,
-        payload,
-        qos,
-    }
+    const message: Publish = { type: "publish", topic, payload, qos }
+    if (first === 0x30) return message
     if (first & 1) message.retain = true
     if (first & 8) message.dup = true
     if (qos) {

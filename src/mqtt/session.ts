@@ -8,7 +8,7 @@
 import { Why, type Reason } from "../core/reason"
 import type { Codec } from "./codec"
 import {
-    emptyPacket,
+    begin,
     filterPacket,
     publishPacket,
     pubackPacket,
@@ -182,7 +182,7 @@ export class Session {
     leave(nowMs: number) {
         if (!this.up) return
         announce(this, this.options.farewell, nowMs)
-        sendPacket(this, emptyPacket(DISCONNECT), nowMs)
+        sendPacket(this, begin(DISCONNECT, 0), nowMs)
         this.up = false
     }
 
@@ -208,7 +208,7 @@ export class Session {
         if (this.pingAfterMs === 0 || nowMs < pingDueMs(this)) return
         if (this.pingedMs >= 0) return this.port.silent()
         this.pingedMs = nowMs
-        sendPacket(this, emptyPacket(PINGREQ), nowMs)
+        sendPacket(this, begin(PINGREQ, 0), nowMs)
     }
 
     /** Adds a subscription and asks for it as soon as that is possible; its `state` tells how far that is. */
@@ -286,20 +286,12 @@ export function hearMore(session: Session, nowMs: number): boolean {
         const answer = codec.heard(packet, nowMs)
         if (answer !== undefined) session.port.send(answer)
     }
-    if (reliable && reliable.takes(packet, session, nowMs))
-        return parser.chunk !== undefined
-    if (packet.type === "publish" && session.up) {
-        const { topic } = packet
-        if (packet.qos) acknowledge(session, packet.packetId as number, nowMs)
-        for (const s of session.subscriptions)
-            if (
-                (s.filter === topic ||
-                    (s.isWild && matches(s.filter, topic))) &&
-                s.state !== "refused" &&
-                s.state !== "dropped"
-            )
-                session.port.deliver(s, packet)
-    } else handle(session, packet, nowMs)
+    if (reliable)
+        if (reliable.takes(packet, session, nowMs))
+            return parser.chunk !== undefined
+    if (packet.type !== "publish") handle(session, packet, nowMs)
+    else if (!session.up) handle(session, packet, nowMs)
+    else spread(session, packet, nowMs)
     return parser.chunk !== undefined
 }
 
@@ -328,6 +320,20 @@ function wants(session: Session, filter: string): boolean {
     for (const s of session.subscriptions)
         if (s.filter === filter && s.state !== "dropped") return true
     return false
+}
+
+/** Gives a message to whom it is for. Here as in all that each message passes, `if`s instead of `&&`: the VM takes fewer steps. */
+function spread(session: Session, message: Publish, nowMs: number) {
+    const { topic } = message
+    if (message.qos) acknowledge(session, message.packetId as number, nowMs)
+    for (const s of session.subscriptions) {
+        if (s.filter !== topic) {
+            if (!s.isWild) continue
+            if (!matches(s.filter, topic)) continue
+        }
+        if (s.state === "refused" || s.state === "dropped") continue
+        session.port.deliver(s, message)
+    }
 }
 
 /** All packets but a message when it may come. */

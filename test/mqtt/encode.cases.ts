@@ -3,7 +3,7 @@ import { type Case, equal, throws } from "../cases"
 import {
     type ConnectOptions,
     connectPacket,
-    emptyPacket,
+    begin,
     filterPacket,
     markDup,
     pubackPacket,
@@ -337,8 +337,8 @@ export function cases(): Case[] {
         {
             name: "PINGREQ and DISCONNECT are two bytes",
             run: () => {
-                is(emptyPacket(0xc0), "c000")
-                is(emptyPacket(0xe0), "e000")
+                is(begin(0xc0, 0), "c000")
+                is(begin(0xe0, 0), "e000")
             },
         },
     ]
