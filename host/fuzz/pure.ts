@@ -9,12 +9,7 @@ import {
 import { mqtt311 } from "../../src/mqtt/codec"
 import { Parser } from "../../src/mqtt/parser"
 import type { Packet } from "../../src/mqtt/packets"
-import {
-    hear,
-    hearMore,
-    Session,
-    type Subscription,
-} from "../../src/mqtt/session"
+import { hear, Session, type Subscription } from "../../src/mqtt/session"
 import { chunksOf, streamOf, type Stream } from "./streams"
 
 export const TOPICS = ["a", "a/b", "dev/cmd/ping", "ü/€", "+", "x".repeat(300)]
@@ -161,7 +156,7 @@ function makeSession() {
     for (const filter of FILTERS) {
         const handlers = [() => {}]
         const s: Subscription = {
-            filter,
+            topicFilter: filter,
             qos: 1,
             state: "new",
             handlers,
@@ -181,10 +176,10 @@ function makeSession() {
         let packets = 0
         for (const chunk of all) {
             if (over) break
-            let more = hear(session, chunk, nowMs)
+            let more = hear(session, nowMs, chunk)
             packets++
             while (!over && more) {
-                more = hearMore(session, nowMs)
+                more = hear(session, nowMs)
                 packets++
             }
             nowMs += 3

@@ -19,7 +19,6 @@ import { publishPacket } from "../mqtt/encode"
 import type { Publish } from "../mqtt/packets"
 import {
     hear,
-    hearMore,
     sendPacket,
     Session,
     type Reliable,
@@ -37,7 +36,13 @@ import {
     startCalls,
 } from "./handlers"
 import { deviceRandom } from "./random"
-import { socketClose, socketListen, socketOpen, socketWrite } from "./socket"
+import {
+    socketClose,
+    socketListen,
+    socketOpen,
+    socketWrite,
+    type SocketEvent,
+} from "./socket"
 
 /**
  * What became of a request: "sent" (handed to the socket), "queued" (waits for a connection), "accepted" (kept until the broker
@@ -309,15 +314,10 @@ export class Client {
         this.start()
     }
 
-    /** Takes the socket's events, each of which comes on a fiber of its own. */
+    /** Takes the device's one socket. */
     listen() {
-        const self = this
-        socketListen(async (event, arg) => {
-            if (event === "data" && !self.busy && self.events.length === 0)
-                return await takeNow(self, arg as Buffer)
-            if (self.dialling) answered(self, event)
-            heard(self, event, arg)
-        })
+        listener = this
+        socketListen(socketSays)
     }
 
     // ---- the supervisor ----
@@ -447,7 +447,7 @@ export class Client {
         if (session.subscriptions.length >= MAX_SUBSCRIPTIONS)
             return `refused: ${MAX_SUBSCRIPTIONS} subscriptions are the most`
         const s: Subscription = {
-            filter,
+            topicFilter: filter,
             qos,
             state: "new",
             handlers: [handler],
@@ -626,9 +626,9 @@ class Effects implements Port, SessionPort {
         this.client.dropped("out", topic, packetBytes, fault, 1)
     }
 
-    refused({ filter, why }: Subscription) {
+    refused({ topicFilter, why }: Subscription) {
         const reason = "refused " + byBroker(why)
-        this.client.dropped("subscription", filter, undefined, reason, 0)
+        this.client.dropped("subscription", topicFilter, undefined, reason, 0)
     }
 
     /** Waiting cures no broken peer in a hurry: the slow lane, not the schedule. */
@@ -676,7 +676,8 @@ async function turn(client: Client) {
         // Input first: what has arrived may be the sign of life that a deadline waits for.
         while (client.events.length) await socketEvent(client)
         while (client.mailbox.length) {
-            const post = client.mailbox.shift()
+            const post = client.mailbox[0]
+            client.mailbox.insert(0, -1)
             await post()
             client.work -= WORK_OF_POST
             if (client.work <= 0) await breathe(client)
@@ -703,14 +704,24 @@ async function turn(client: Client) {
     else await ds.sleep(1)
 }
 
+/** Whom the socket's events are for. */
+let listener: Client
+
 /**
- * Does the supervisor's work on the socket's own fiber, and runs the handlers there: to wake other fibers for a
- * message costs more than all the rest of it.
+ * An event of the socket, on a fiber of its own. What has come is handled on it, and handlers run there: to wake other
+ * fibers for a message costs more than all the rest of it. Anything else waits for the supervisor.
  */
-async function takeNow(client: Client, chunk: Buffer) {
+async function socketSays(event: SocketEvent, arg: Buffer | string) {
+    const client = listener
+    if (event !== "data" || client.busy || client.events.length > 0) {
+        if (client.dialling) answered(client, event)
+        heard(client, event, arg)
+        return
+    }
     client.busy = true
     try {
-        if (takeChunk(client, chunk)) {
+        if (client.wire) client.wire("in", arg as Buffer)
+        if (hear(client.session, ds.millis(), arg as Buffer)) {
             client.work = WORK_PER_TURN
             await takeMore(client)
             // Handlers have the VM's whole allowance of steps.
@@ -791,10 +802,12 @@ function heard(client: Client, event: string, arg: Buffer | string) {
 }
 
 async function socketEvent(client: Client) {
-    const event = client.events.shift()
-    const arg = client.events.shift()
+    const event = client.events[0]
+    const arg = client.events[1]
+    client.events.insert(0, -2)
     if (event === "data") {
-        if (takeChunk(client, arg)) await takeMore(client)
+        if (client.wire) client.wire("in", arg)
+        if (hear(client.session, ds.millis(), arg)) await takeMore(client)
     } else if (event === "open") client.connection.opened(ds.millis())
     else socketFailed(client, event === "close" ? "closed" : event, arg + "")
     client.work -= WORK_OF_POST
@@ -807,15 +820,7 @@ function socketFailed(client: Client, fault: SocketFault, text: string) {
     client.byPeer = false
 }
 
-/** Handles the first packet in what has come; true when there may be more. */
-function takeChunk(client: Client, chunk: Buffer): boolean {
-    const { session } = client
-    if (!session.up)
-        if (client.connection.state !== "awaitingConnack") return false
-    if (client.wire) client.wire("in", chunk)
-    return hear(session, chunk, ds.millis())
-}
-
+/** Handles the rest of a chunk. */
 async function takeMore(client: Client) {
     const { session, handlers } = client
     const cost = 1 + session.subscriptions.length
@@ -824,7 +829,7 @@ async function takeMore(client: Client) {
         client.work -= cost
         if (client.work <= 0) await breathe(client)
         if (isFull(handlers)) await waitForHandlers(client)
-        more = hearMore(session, ds.millis())
+        more = hear(session, ds.millis())
     }
 }
 
@@ -872,7 +877,7 @@ function find(
 ): Subscription | undefined {
     for (const s of client.session.subscriptions)
         if (
-            s.filter === filter &&
+            s.topicFilter === filter &&
             s.state !== "dropped" &&
             (!handler || s.handlers[0] === handler)
         )

@@ -15,8 +15,15 @@ interface DeviceBuffer {
     ): void
 }
 interface NodeBuffer {
-    set(source: Buffer, at: number): void
-    subarray(from: number, to: number): Buffer
+    copy(target: Buffer, at: number): void
+    subarray(from: number, to: number): NodeBuffer
+}
+
+interface DeviceArray {
+    insert(at: number, count: number): void
+}
+interface NodeArray {
+    splice(at: number, count: number): void
 }
 
 interface DeviceString {
@@ -56,8 +63,7 @@ export function copy(
     } else {
         const all = typeof source === "string" ? Buffer.from(source) : source
         const part = (all as unknown as NodeBuffer).subarray(from, from + bytes)
-        const node = target as unknown as NodeBuffer
-        node.set(part, at)
+        part.copy(target, at)
     }
 }
 
@@ -139,4 +145,12 @@ export function textFault(text: string): string | undefined {
     if (!onDevice && Buffer.from(text).toString() !== text)
         return "holds half a surrogate pair [MQTT-1.5.3-1]"
     return undefined
+}
+
+/** Removes one element in place. */
+export function removeAt(list: any[], at: number) {
+    // Each platform has one way, and neither the other's. The device's library has `pop` and its like, but every array
+    // and buffer that looks for what is its own looks through those first.
+    if (onDevice) (list as unknown as DeviceArray).insert(at, -1)
+    else (list as unknown as NodeArray).splice(at, 1)
 }

@@ -28,6 +28,9 @@ const enum PacketType {
     pingresp = 13,
 }
 
+/** In the first byte of a PUBLISH: QoS 1. */
+const QOS = 2
+
 /** A streaming parser for one connection. */
 export class Parser extends Framer {
     /** The last message's: one like it needs no second look. */
@@ -90,18 +93,15 @@ function flagsFault(first: number): Why {
 }
 
 function decode(framer: Framer, source: Buffer, at: number): Packet {
-    const { first } = framer
+    const { first, bodyBytes } = framer
     if (first >> 4 !== PacketType.publish)
         return decodeAnswer(framer, source, at)
-    const { bodyBytes } = framer
     const topicBytes = (source[at] << 8) | source[at + 1]
-    const qos = (first >> 1) & 3
-    const payloadAt = 2 + topicBytes + (qos << 1)
-    if (topicBytes === 0)
+    let payloadAt = 2 + topicBytes
+    if (first & QOS) payloadAt += 2
+    if (topicBytes === 0 || payloadAt > bodyBytes)
         return malformed(framer, sizeFault(bodyBytes, topicBytes))
-    if (payloadAt > bodyBytes)
-        return malformed(framer, sizeFault(bodyBytes, topicBytes))
-    if (framer.oversize) return decodeOversize(framer, source, topicBytes, qos)
+    if (framer.oversize) return decodeOversize(framer, source, topicBytes)
 
     const parser = framer as Parser
     // One like the last needs no second look. The device's decoder reads beyond a Buffer that ends inside a character.
@@ -116,13 +116,23 @@ function decode(framer: Framer, source: Buffer, at: number): Packet {
         parser.topic = topic.indexOf("\uFFFD") < 0 ? topic : undefined
     }
     const payload = copyOf(source, at + payloadAt, bodyBytes - payloadAt)
-    const message: Publish = { type: "publish", topic, payload, qos }
+    const message: Publish = { type: "publish", topic, payload, qos: 0 }
     if (first === 0x30) return message
+    return withFlags(framer, message, source, at + payloadAt)
+}
+
+function withFlags(
+    framer: Framer,
+    message: Publish,
+    source: Buffer,
+    payloadAt: number,
+): Packet {
+    const { first } = framer
     if (first & 1) message.retain = true
     if (first & 8) message.dup = true
-    if (qos) {
-        const idAt = at + payloadAt
-        message.packetId = (source[idAt - 2] << 8) | source[idAt - 1]
+    if (first & QOS) {
+        message.qos = 1
+        message.packetId = (source[payloadAt - 2] << 8) | source[payloadAt - 1]
         if (message.packetId === 0) return malformed(framer, Why.packetIdZero)
     }
     return message
@@ -140,8 +150,8 @@ function decodeOversize(
     framer: Framer,
     body: Buffer,
     topicBytes: number,
-    qos: number,
 ): Packet {
+    const qos = framer.first & QOS ? 1 : 0
     const isCut = 2 + topicBytes > body.length
     const textBytes = isCut
         ? wholeCharacters(body, 2, body.length - 2)

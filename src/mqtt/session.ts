@@ -6,6 +6,7 @@
 // "is there anything to keep alive". So a device that publishes all day into a half-open
 // connection finds out as soon as one that is idle.
 import { Why, type Reason } from "../core/reason"
+import { removeAt } from "./bytes"
 import type { Codec } from "./codec"
 import {
     begin,
@@ -14,7 +15,7 @@ import {
     pubackPacket,
     type ConnectOptions,
 } from "./encode"
-import { nextPacket, pushChunk, resetFramer } from "./framing"
+import { endStream, nextPacket, pushChunk, resetFramer } from "./framing"
 import type { Connack, Packet, Publish, Suback } from "./packets"
 import { matches } from "./topic"
 
@@ -46,7 +47,8 @@ export type SubscriptionState =
 
 /** One filter the application wants; made again at every connection until it is dropped. */
 export interface Subscription {
-    filter: string
+    /** Not called `filter`: the device's library would come with its `Array.filter` for the name alone. */
+    topicFilter: string
     qos: 0 | 1
     state: SubscriptionState
     /** It has wildcards; set by `Session.subscribe`. */
@@ -153,7 +155,9 @@ export class Session {
         this.reliable = reliable
         if (reliable) reliable.opening(connect)
         this.lastOutMs = nowMs
-        return this.port.send(this.codec.connect(connect))
+        const packet = this.codec.connect(connect)
+        resetFramer(this.codec.parser)
+        return this.port.send(packet)
     }
 
     /** The connection is gone. What was asked of the broker will be asked again. */
@@ -161,7 +165,7 @@ export class Session {
         const { subscriptions } = this
         const { reliable } = this.options
         this.up = false
-        resetFramer(this.codec.parser)
+        endStream(this.codec.parser)
         this.pingedMs = -1
         this.askAgainMs = -1
         this.asked = 0
@@ -184,6 +188,7 @@ export class Session {
         announce(this, this.options.farewell, nowMs)
         sendPacket(this, begin(DISCONNECT, 0), nowMs)
         this.up = false
+        endStream(this.codec.parser)
     }
 
     /** When `tick` is wanted, or -1 for never. */
@@ -213,7 +218,7 @@ export class Session {
 
     /** Adds a subscription and asks for it as soon as that is possible; its `state` tells how far that is. */
     subscribe(subscription: Subscription, nowMs: number) {
-        const { filter } = subscription
+        const filter = subscription.topicFilter
         // Looked for once, not at each message.
         subscription.isWild =
             filter.indexOf("#") >= 0 || filter.indexOf("+") >= 0
@@ -237,7 +242,7 @@ export class Session {
         const { subscriptions } = this
         // The same filter may still be wanted by another handler. If not, even one that was never
         // asked for is taken back: the broker may hold it for a handler dropped before.
-        if (!this.up || wants(this, subscription.filter))
+        if (!this.up || wants(this, subscription.topicFilter))
             return this.forget(subscription)
         if (subscriptions.indexOf(subscription) < 0)
             subscriptions.push(subscription)
@@ -268,18 +273,18 @@ export class Session {
 // What every message needs is a function with the session as its first argument: to find a method the VM compares
 // its name with that of every field.
 
-/** Takes bytes from the socket and handles the first packet in them; true when there may be more: then `hearMore`. */
-export function hear(session: Session, chunk: Buffer, nowMs: number): boolean {
-    session.lastInMs = nowMs
-    session.pingedMs = -1
-    pushChunk(session.codec.parser, chunk)
-    return hearMore(session, nowMs)
-}
-
-/** Handles the next packet, if there is a whole one; false when nothing is left to look at. */
-export function hearMore(session: Session, nowMs: number): boolean {
+/**
+ * Takes what has come from the socket, if anything new has, and handles the next packet in it, if there is a whole one; true
+ * when there may be more. Bytes that come without a connection are dropped.
+ */
+export function hear(session: Session, nowMs: number, chunk?: Buffer): boolean {
     const { codec, reliable } = session
     const { parser } = codec
+    if (chunk) {
+        session.lastInMs = nowMs
+        session.pingedMs = -1
+        pushChunk(parser, chunk)
+    }
     const packet = nextPacket(parser)
     if (packet === undefined) return false
     if (codec.heard) {
@@ -289,9 +294,21 @@ export function hearMore(session: Session, nowMs: number): boolean {
     if (reliable)
         if (reliable.takes(packet, session, nowMs))
             return parser.chunk !== undefined
-    if (packet.type !== "publish") handle(session, packet, nowMs)
-    else if (!session.up) handle(session, packet, nowMs)
-    else spread(session, packet, nowMs)
+    if (packet.type !== "publish" || !session.up) {
+        handle(session, packet, nowMs)
+        return parser.chunk !== undefined
+    }
+    const { topic } = packet
+    if (packet.qos) acknowledge(session, packet.packetId as number, nowMs)
+    for (const s of session.subscriptions) {
+        // No `&&`: the VM takes fewer steps, for each message and subscription.
+        if (s.topicFilter !== topic) {
+            if (!s.isWild) continue
+            if (!matches(s.topicFilter, topic)) continue
+        }
+        if (s.state === "refused" || s.state === "dropped") continue
+        session.port.deliver(s, packet)
+    }
     return parser.chunk !== undefined
 }
 
@@ -318,22 +335,8 @@ function pingDueMs(session: Session): number {
 
 function wants(session: Session, filter: string): boolean {
     for (const s of session.subscriptions)
-        if (s.filter === filter && s.state !== "dropped") return true
+        if (s.topicFilter === filter && s.state !== "dropped") return true
     return false
-}
-
-/** Gives a message to whom it is for. Here as in all that each message passes, `if`s instead of `&&`: the VM takes fewer steps. */
-function spread(session: Session, message: Publish, nowMs: number) {
-    const { topic } = message
-    if (message.qos) acknowledge(session, message.packetId as number, nowMs)
-    for (const s of session.subscriptions) {
-        if (s.filter !== topic) {
-            if (!s.isWild) continue
-            if (!matches(s.filter, topic)) continue
-        }
-        if (s.state === "refused" || s.state === "dropped") continue
-        session.port.deliver(s, message)
-    }
 }
 
 /** All packets but a message when it may come. */
@@ -416,7 +419,11 @@ function ask(session: Session, first: number, s: Subscription, nowMs: number) {
     session.asked++
     s.packetId = session.freePacketId()
     s.dueMs = nowMs + session.options.pingMs
-    sendPacket(session, filterPacket(first, s.packetId, s.filter, s.qos), nowMs)
+    sendPacket(
+        session,
+        filterPacket(first, s.packetId, s.topicFilter, s.qos),
+        nowMs,
+    )
 }
 
 /** What waits for the answer with session identifier. */
@@ -482,10 +489,4 @@ function expire(session: Session, nowMs: number) {
 function settle(s: Subscription, state: SubscriptionState) {
     s.state = state
     if (s.settled === undefined) s.settled = state
-}
-
-/** Removes one element in place; DeviceScript has no splice, Node no insert. */
-function removeAt<T>(list: T[], at: number) {
-    for (let i = at + 1; i < list.length; ++i) list[i - 1] = list[i]
-    list.pop()
 }

@@ -16,7 +16,7 @@ import { copy } from "./bytes"
 import { mqtt311, type Codec, type Expires, type MakeCodec } from "./codec"
 import { begin, connectPacket, type ConnectOptions } from "./encode"
 import type { Connack, Packet } from "./packets"
-import { resetFramer, type Framer } from "./framing"
+import type { Framer } from "./framing"
 import { Rivals } from "./rivals"
 import type { ServerMoves } from "./servers"
 import { Parser5 } from "./v5-parser"
@@ -203,12 +203,10 @@ export class Codec5 implements Codec {
         this.level = beside ? beside.choice.level : 5
         if (beside && this.level === 4) {
             this.parser = beside.codec.parser
-            resetFramer(this.parser)
             return beside.codec.connect(options)
         }
         this.parser5.startsClean = options.cleanSession
         this.parser = this.parser5
-        resetFramer(this.parser)
         return this.connect5(options)
     }
 

@@ -8,7 +8,6 @@ import type { Publish } from "../../src/mqtt/packets"
 import { put } from "../../src/mqtt/outbox"
 import {
     hear,
-    hearMore,
     sendPacket,
     Session,
     type SessionOptions,
@@ -100,7 +99,9 @@ export class World implements SessionPort {
     }
     deliver(subscription: Subscription, message: Publish) {
         const { topic, payload } = message
-        this.note(`${subscription.filter} gets ${topic}=${payload.toString()}`)
+        this.note(
+            `${subscription.topicFilter} gets ${topic}=${payload.toString()}`,
+        )
     }
     skipped(topic: string, packetBytes: number) {
         this.note(`skipped ${topic} of ${packetBytes}`)
@@ -136,10 +137,10 @@ export class World implements SessionPort {
         }
     }
     settled(s: Subscription) {
-        this.add(`${s.filter} is ${s.state}`)
+        this.add(`${s.topicFilter} is ${s.state}`)
     }
     unsubscribed(s: Subscription) {
-        this.add(`${s.filter} is off`)
+        this.add(`${s.topicFilter} is off`)
     }
 
     /** Takes what is in the journal out. */
@@ -157,10 +158,10 @@ export class World implements SessionPort {
 
     /** Bytes from the broker. */
     hears(bytes: Buffer) {
-        let more = hear(this.session, bytes, this.nowMs)
+        let more = hear(this.session, this.nowMs, bytes)
         this.watch()
         while (more) {
-            more = hearMore(this.session, this.nowMs)
+            more = hear(this.session, this.nowMs)
             this.watch()
         }
     }
@@ -213,7 +214,7 @@ export class World implements SessionPort {
 
     subscribe(filter: string, qos: 0 | 1 = 0): Subscription {
         const s: Subscription = {
-            filter,
+            topicFilter: filter,
             qos,
             state: "new",
             handlers: [() => {}],

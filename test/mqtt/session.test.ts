@@ -66,7 +66,7 @@ class StrictWorld extends World {
                 : p.unsubscriptions[0]
         this.requests.push({ cmd: p.cmd, id, filter, sentMs: this.nowMs })
         if (p.cmd === "unsubscribe") {
-            assert.ok(!wanted(this).some(s => s.filter === filter))
+            assert.ok(!wanted(this).some(s => s.topicFilter === filter))
             return
         }
         this.asked.set(filter, (this.asked.get(filter) ?? 0) + 1)
@@ -76,14 +76,14 @@ class StrictWorld extends World {
 
     override settled(s: Subscription) {
         super.settled(s)
-        assert.ok(!this.settledNow.has(s), `${s.filter} settled twice`)
+        assert.ok(!this.settledNow.has(s), `${s.topicFilter} settled twice`)
         this.settledNow.add(s)
     }
 
     override unsubscribed(s: Subscription) {
         super.unsubscribed(s)
         const at = this.leaving.indexOf(s)
-        assert.ok(at >= 0, `${s.filter} told twice`)
+        assert.ok(at >= 0, `${s.topicFilter} told twice`)
         this.leaving.splice(at, 1)
     }
 
@@ -325,7 +325,10 @@ test("a random broker: no throw, no identifier used twice, everyone is told once
                 assert.equal(w.settledNow.size, subscriptions.length)
                 const filters = new Map<string, number>()
                 for (const s of subscriptions)
-                    filters.set(s.filter, (filters.get(s.filter) ?? 0) + 1)
+                    filters.set(
+                        s.topicFilter,
+                        (filters.get(s.topicFilter) ?? 0) + 1,
+                    )
                 assert.deepEqual(w.asked, filters, "each asked for once")
                 assert.deepEqual(w.leaving, [])
             },

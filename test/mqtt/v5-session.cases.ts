@@ -23,7 +23,7 @@ class World5 extends World {
         return this.code
     }
     override settled(s: Subscription) {
-        this.note(`${s.filter} is ${s.state} by the broker: ${s.why}`)
+        this.note(`${s.topicFilter} is ${s.state} by the broker: ${s.why}`)
     }
 }
 
