@@ -332,11 +332,6 @@ export class Client {
         if (this.fiber && this.fiber.suspended) this.fiber.resume(undefined)
     }
 
-    /** Wakes the supervisor unless it looks by then (never: -1) anyway. */
-    wakeBy(dueMs: number) {
-        if (dueMs >= 0 && dueMs < this.untilMs) this.wake()
-    }
-
     // ---- what the socket says ----
 
     /** Somebody else takes the socket: closes a dial that was given up, whose end we would not hear any more. */
@@ -904,6 +899,11 @@ function subscribed(state: SubscriptionState, why?: string): Outcome {
 /** The broker's refusal, with its words if it has any. */
 function byBroker(why: string | undefined): string {
     return why ? "by the broker: " + why : "by the broker"
+}
+
+/** Wakes the supervisor unless it looks by then (never: -1) anyway. */
+export function wakeBy(client: Client, dueMs: number) {
+    if (dueMs >= 0 && dueMs < client.untilMs) client.wake()
 }
 
 /** The earlier of two due times, of which a negative one means never. */

@@ -19,6 +19,7 @@ import { isFull, put, type Overflow } from "../mqtt/outbox"
 import {
     OUTBOX_FULL,
     sooner,
+    wakeBy,
     type Client,
     type Outcome,
     type PublishOptions,
@@ -96,7 +97,7 @@ function within(
 /** @devsWhenUsed */
 class Qos1 extends InFlight implements Qos1Port {
     client: Client
-    flash?: FlashPort
+    flash: FlashPort = undefined
 
     attach(client: Client) {
         this.client = client
@@ -199,7 +200,8 @@ function accept(q: Qos1, flight: Flight, nowMs: number): Outcome {
     }
     sendNext(q, nowMs)
     // The supervisor has to know when the answer is due, and of what could not go yet.
-    q.client.wakeBy(q.dueMs())
+    const isPlain = q.sent === q.list.length && !q.flash
+    wakeBy(q.client, isPlain ? nowMs + q.ackMs : q.dueMs())
     return "accepted"
 }
 

@@ -90,21 +90,24 @@ export function nextPacket(framer: Framer): Packet | undefined {
     if (chunk === undefined) return undefined
     const end = chunk.length
     if (framer.headBytes > 0) return nextPiece(framer, chunk, at, end)
-    // A small message with QoS 0 that lies within the chunk, as most do, goes without what the others need.
-    const first = chunk[at]
-    if ((first & MESSAGE_MASK) === MESSAGE) {
-        const bodyBytes = chunk[at + 1]
-        if (bodyBytes < 128) {
-            const nextAt = at + 2 + bodyBytes
-            if (nextAt <= end)
-                if (bodyBytes + 2 <= framer.maxPacketBytes) {
-                    framer.first = first
-                    framer.bodyBytes = bodyBytes
-                    if (nextAt < end) framer.at = nextAt
-                    else framer.chunk = undefined
-                    return framer.decode(framer, chunk, at + 2)
+    // A small packet that lies within the chunk, as most do, goes without what the others need.
+    const bodyBytes = chunk[at + 1]
+    if (bodyBytes < 128) {
+        const nextAt = at + 2 + bodyBytes
+        if (nextAt <= end)
+            if (bodyBytes + 2 <= framer.maxPacketBytes) {
+                framer.first = chunk[at]
+                framer.bodyBytes = bodyBytes
+                if ((framer.first & MESSAGE_MASK) !== MESSAGE) {
+                    framer.headBytes = 2
+                    const fault = framer.headFault(framer)
+                    if (fault !== undefined) return fault
+                    framer.headBytes = 0
                 }
-        }
+                if (nextAt < end) framer.at = nextAt
+                else framer.chunk = undefined
+                return framer.decode(framer, chunk, at + 2)
+            }
     }
     return nextPiece(framer, chunk, at, end)
 }

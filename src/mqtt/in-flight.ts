@@ -22,6 +22,7 @@ import {
     setPacketId,
     type ConnectOptions,
 } from "./encode"
+import { removeAt } from "./bytes"
 import type { Packet } from "./packets"
 import { isRepeat, reconnected, type Repeats } from "./repeats"
 import type { Codec } from "./codec"
@@ -86,8 +87,7 @@ export abstract class InFlight implements Outbox<Flight>, Reliable {
     sent = 0
     /** Since when there is a connection; -1 while there is none. */
     upMs = -1
-    // From here on set at need: what is not set costs nothing.
-    readonly overflow?: Overflow
+    // From here on set at need: what is not set costs nothing, unless it is asked for at each message.
     /** Messages in. */
     inbound?: Repeats
     /** Filters dropped without a connection, or without an answer. */
@@ -104,10 +104,8 @@ export abstract class InFlight implements Outbox<Flight>, Reliable {
         readonly maxBytes: number,
         readonly window: number,
         readonly ackMs: number,
-        overflow?: Overflow,
-    ) {
-        if (overflow) this.overflow = overflow
-    }
+        readonly overflow?: Overflow,
+    ) {}
 
     /**
      * A message has left: the broker has answered it, and from 0x80 on `code` says why it does not want it (MQTT 5); or,
@@ -150,7 +148,9 @@ export abstract class InFlight implements Outbox<Flight>, Reliable {
     retracts(session: Session, nowMs: number): boolean {
         const { gone } = this
         if (!gone || !gone.length) return false
-        session.retract(gone.shift() as Subscription, nowMs)
+        const subscription = gone[0]
+        removeAt(gone, 0)
+        session.retract(subscription, nowMs)
         return true
     }
 }

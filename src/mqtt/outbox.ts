@@ -1,6 +1,7 @@
 // What waits to be sent: packets that are ready, bounded in entries and in bytes. Pure.
 // When something does not fit, the oldest go: what is new is worth more to a monitoring system. A program
 // that wants another rule imports one of those below.
+import { removeAt } from "./bytes"
 import { topicOf } from "./encode"
 
 /** A packet that waits. */
@@ -104,11 +105,7 @@ export function isFull(outbox: Outbox<Entry>, newBytes: number): boolean {
 export function take<T extends Entry>(outbox: Outbox<T>, at: number): T {
     const { list } = outbox
     const entry = list[at]
-    if (at === 0) list.shift()
-    else {
-        for (let i = at + 1; i < list.length; ++i) list[i - 1] = list[i]
-        list.pop()
-    }
+    removeAt(list, at)
     if (at < outbox.held) outbox.held--
     outbox.bytes -= entry.packet.length
     return entry

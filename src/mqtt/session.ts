@@ -261,7 +261,7 @@ export class Session {
         let id = this.lastPacketId
         while (
             id === this.lastPacketId ||
-            awaiting(this, id) !== undefined ||
+            (this.asked > 0 && awaiting(this, id) !== undefined) ||
             (reliable && reliable.holds(id))
         )
             id = id < MAX_PACKET_ID ? id + 1 : 1
