@@ -98,8 +98,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "parser state is kept across connections",
         file: "src/mqtt/session.ts",
-        from: "        this.codec.parser.reset()\n",
-        to: "",
+        from: "        resetFramer(this.codec.parser)\n",
+        to: "        this.codec.parser.dead = false\n",
     },
     {
         name: "packet identifiers do not wrap",
@@ -116,8 +116,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "what we send counts as a sign of life",
         file: "src/mqtt/session.ts",
-        from: "        const codec = this.codec\n        this.lastOutMs = nowMs\n",
-        to: "        const codec = this.codec\n        this.lastOutMs = nowMs\n        this.pingedMs = -1\n",
+        from: "    const { codec } = session\n    session.lastOutMs = nowMs\n",
+        to: "    const { codec } = session\n    session.lastOutMs = nowMs\n    session.pingedMs = -1\n",
     },
     {
         name: "subscriptions are not made again after a reconnect",
@@ -128,8 +128,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "messages go to every handler",
         file: "src/mqtt/session.ts",
-        from: "matches(s.filter, packet.topic)",
-        to: "(true || matches(s.filter, packet.topic))",
+        from: "            if (!s.isWild) continue\n            if (!matches(s.topicFilter, topic)) continue\n",
+        to: "",
     },
     {
         name: "a message is delivered twice",
@@ -152,7 +152,7 @@ export const MUTANTS: Mutant[] = [
     {
         name: "a write that the socket refused is forgotten",
         file: "src/device/client.ts",
-        from: 'if (code !== 0) heard(this, "native", "")',
+        from: 'if (code !== 0) heard(client, "native", "")',
         to: "",
     },
     {
@@ -170,7 +170,7 @@ export const MUTANTS: Mutant[] = [
     {
         name: "no `lost` line",
         file: "src/core/connection.ts",
-        from: 'this.port.log("lost", nowMs, verdict, flap)',
+        from: 'this.port.log("lost", nowMs, judged, flap)',
         to: "",
     },
     {
