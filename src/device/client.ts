@@ -721,7 +721,7 @@ async function socketSays(event: SocketEvent, arg: Buffer | string) {
             await takeMore(client)
             // Handlers have the VM's whole allowance of steps.
             await ds.sleep(0)
-        }
+        } else if (client.handlers.fiber) await waitForHandlers(client)
     } catch (e) {
         survive(client, e)
     }
@@ -803,6 +803,7 @@ async function socketEvent(client: Client) {
     if (event === "data") {
         if (client.wire) client.wire("in", arg)
         if (hear(client.session, ds.millis(), arg)) await takeMore(client)
+        else await waitForHandlers(client)
     } else if (event === "open") client.connection.opened(ds.millis())
     else socketFailed(client, event === "close" ? "closed" : event, arg + "")
     client.work -= WORK_OF_POST
@@ -826,11 +827,19 @@ async function takeMore(client: Client) {
         if (isFull(handlers)) await waitForHandlers(client)
         more = hear(session, ds.millis())
     }
+    await waitForHandlers(client)
 }
 
-/** A burst waits a little for handlers that are merely behind, not for one that is stuck. */
+/**
+ * After a message, so that the next finds room: a burst waits a little for handlers that are merely behind, not for one
+ * that is stuck.
+ */
 async function waitForHandlers(client: Client) {
     const { handlers } = client
+    if (!isFull(handlers)) {
+        if (client.waitedMs) client.waitedMs = 0
+        return
+    }
     startCalls(handlers)
     let waitedMs = client.waitedMs || 0
     while (

@@ -148,6 +148,10 @@ async function puppet() {
         await ds.sleep(1000)
         say({ slow: messageText(m).slice(0, 20) })
     })
+    await client.subscribe("do/nap", async m => {
+        await ds.sleep(3)
+        say({ nap: messageText(m) })
+    })
     await client.subscribe("do/stop", async () => {
         client.stop()
         await settled("halted")

@@ -215,6 +215,22 @@ describe("handlers", () => {
         })
     })
 
+    test("handlers that are merely behind are waited for: a burst larger than their queue, a packet a chunk, loses nothing", async () => {
+        await withPuppet(async ({ world, device, send, prints }) => {
+            // Of 30 in as many ms one in 3 is handled, 16 wait, and then input does.
+            for (let i = 0; i < 30; ++i) {
+                send("nap", `${i}`)
+                await world.run(1)
+            }
+            await world.run(1000)
+            assert.deepEqual(
+                prints("nap").map(p => Number(p.nap)),
+                upTo(30),
+            )
+            assert.equal(device.said("drop").length, 0)
+        })
+    })
+
     test("a handler that stops and starts the client comes back to its own connection", async () => {
         await withApp({ scene: ["puppet"] }, async bench => {
             const { world, broker, untilPrint } = bench
