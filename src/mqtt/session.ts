@@ -125,7 +125,7 @@ export class Session {
     readonly subscriptions: Subscription[] = []
     /** True between CONNACK 0 and the end of the connection. */
     up = false
-    /** Something other than a message has come: `dueMs` may be earlier than it was. */
+    /** Something other than a message has come, or the answer to a PINGREQ: `dueMs` may be earlier than it was. */
     stirred = false
     readonly codec: Codec
     lastPacketId = 0
@@ -282,7 +282,11 @@ export function hear(session: Session, nowMs: number, chunk?: Buffer): boolean {
     const { parser } = codec
     if (chunk) {
         session.lastInMs = nowMs
-        session.pingedMs = -1
+        if (session.pingedMs >= 0) {
+            session.pingedMs = -1
+            // The next PINGREQ may be due before this one's time is up.
+            session.stirred = true
+        }
         pushChunk(parser, chunk)
     }
     const packet = nextPacket(parser)
@@ -400,7 +404,7 @@ function announce(
     else sendPacket(session, packet, nowMs)
 }
 
-/** Asks for what has not been asked for on session connection, a few at a time. */
+/** Asks for what has not been asked for on this connection, a few at a time. */
 function askMore(session: Session, nowMs: number) {
     if (!session.up) return
     for (const s of session.subscriptions) {
@@ -426,7 +430,7 @@ function ask(session: Session, first: number, s: Subscription, nowMs: number) {
     )
 }
 
-/** What waits for the answer with session identifier. */
+/** What waits for the answer with this identifier. */
 function awaiting(
     session: Session,
     packetId: number,

@@ -84,6 +84,22 @@ describe("K1: the broker falls silent and TCP stays open", () => {
             assert.ok(bench.device.last("lost").upMs <= 70_000)
         }))
 
+    test("a message in PINGRESP's place, then silence: PING_WAIT longer than KEEP_ALIVE changes nothing", () =>
+        onBench({ settings: { KEEP_ALIVE: 2 } }, async bench => {
+            const { world, broker, device } = bench
+            let lastMs = 0
+            broker.next(1, {
+                pingreq(c) {
+                    if (lastMs) return
+                    lastMs = world.nowMs
+                    c.publish(`herdless/${device.id}/cmd/ping`, "x")
+                },
+            })
+            await untilSaid(bench, "lost", 1, MINUTE_MS)
+            const tookMs = device.last("lost").atMs - lastMs
+            assert.ok(tookMs <= noticeMs(2) + 200, `${tookMs} ms`)
+        }))
+
     test("KEEP_ALIVE 0: never pinged, never given up", () =>
         onBench({ settings: { KEEP_ALIVE: 0 } }, async bench => {
             const { world, broker, device } = bench
