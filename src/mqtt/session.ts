@@ -130,8 +130,9 @@ export class Session {
     readonly codec: Codec
     lastPacketId = 0
     // From here on set when a connection begins.
-    /** SUBSCRIBEs and UNSUBSCRIBEs without their answer. */
+    /** That of the options, where each packet finds it sooner. */
     reliable: Reliable | undefined
+    /** SUBSCRIBEs and UNSUBSCRIBEs without their answer. */
     asked!: number
     lastInMs!: number
     lastOutMs!: number
@@ -146,6 +147,7 @@ export class Session {
         readonly port: SessionPort,
     ) {
         this.codec = options.codec
+        endStream(this.codec.parser)
     }
 
     /** A socket is open: says CONNECT. Returns the socket's code. */

@@ -311,6 +311,21 @@ export function cases(): Case[] {
             },
         },
         {
+            name: "bytes without a connection are dropped: before the first, after DISCONNECT and after the end",
+            run: () => {
+                const w = new World()
+                w.hears(publish("a", "from the run before", 0))
+                w.expect("")
+                w.comeUp()
+                w.session.leave(0)
+                w.did()
+                w.hears(publish("a", "1", 0))
+                w.session.close()
+                w.hears(publish("a", "2", 0))
+                w.expect("")
+            },
+        },
+        {
             name: "S7: birth after every CONNACK; farewell before DISCONNECT, once",
             run: () => {
                 const options = defaultOptions()
