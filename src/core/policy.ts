@@ -2,7 +2,7 @@
 // backoff.ts.
 import { MAX_INT } from "./int"
 
-/** How a wait is drawn under the ceiling; see the table at the top of this file. */
+/** How a wait is drawn under the ceiling; see the tables of backoff.ts. */
 export type Jitter = "proportional" | "equal" | "full" | "decorrelated" | "none"
 
 /** The numbers of a reconnect policy. Milliseconds, integers up to 2^31 - 1; checkPolicy has the ranges. */

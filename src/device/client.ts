@@ -1,6 +1,7 @@
-// The MQTT connection of a device: one supervisor fiber owns the socket, and everything else
-// (the application, the socket's callback, Wi-Fi) posts into its mailbox. The rules are in core
-// and mqtt; here they meet the natives.
+// The MQTT connection of a device. The rules are in core and mqtt; here they meet the natives.
+//
+// Two kinds of fibers work on it, one at a time (`busy`): the supervisor, for what is due and what others (the application,
+// Wi-Fi) post into its mailbox; and the one that a chunk from the socket comes on, unless something is before it.
 import * as ds from "@devicescript/core"
 import { AdaptiveBackoff } from "../core/adaptive"
 import {

@@ -131,7 +131,7 @@ export function publishPacket(
 }
 
 /**
- * The properties of a request, for `Session.send`: response topic and correlation data (MQTT 5, 3.3.2.3.5 and 3.3.2.3.6).
+ * The properties of a request, for `sendPacket`: response topic and correlation data (MQTT 5, 3.3.2.3.5 and 3.3.2.3.6).
  * Throws RangeError above 65,535 bytes each.
  */
 export function requestProperties(responseTopic: string, key: string): Buffer {

@@ -7,7 +7,7 @@ import { topicOf } from "./encode"
 /** A packet that waits. */
 export interface Entry {
     packet: Buffer
-    /** Of a PUBLISH, for MQTT 5; see `Session.send`. */
+    /** Of a PUBLISH, for MQTT 5; see `sendPacket`. */
     properties?: Buffer
     /** Since when it waits, ms; its expiry counts from there. */
     sinceMs: number
