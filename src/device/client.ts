@@ -233,7 +233,7 @@ const MAX_SLEEP_MS = 60000
 
 /** @devsWhenUsed */
 export class Client {
-    // The VM finds the first fields fastest, and what isn't set slowest of all: so the busy ones come first, and none is left out.
+    // The VM takes longest to find what isn't set: so what each message reads is set, if to undefined; the rest when it is needed.
     readonly session: Session
     readonly connection: Connection
     readonly handlers: Handlers
@@ -347,12 +347,6 @@ export class Client {
     /** Nobody wants a connection. */
     isStopped(): boolean {
         return this.connection.state === "halted" && !(this.wants & Wish.start)
-    }
-
-    /** Why the broker would not take a message, as far as it has said. */
-    refusal(packet: Buffer, properties: Buffer): string | undefined {
-        const { codec } = this.session
-        return codec.refuses && codec.refuses(packet, properties)
     }
 
     /** Before a message leaves that has waited: when the next may, if it waited through the outage. */
@@ -609,7 +603,7 @@ class Effects implements Port, SessionPort {
             return
         }
         client.counters.connects++
-        pace(client, nowMs)
+        startPacing(client, nowMs)
         connection.accepted(sessionPresent, nowMs)
     }
 
@@ -655,7 +649,7 @@ function closeSocket(client: Client) {
 }
 
 /** A new connection: what waited through the outage goes at a pace. */
-function pace(client: Client, nowMs: number) {
+function startPacing(client: Client, nowMs: number) {
     const { qos1, outbox } = client
     let waiting = 0
     if (qos1) waiting += qos1.entries()

@@ -32,7 +32,7 @@ export class Handlers {
 
 /**
  * Has the owner's handler called with `arg` by the next `runCalls` or `startCalls`; false when too much waits already. Only
- * a message is ever refused: who adds another call adds no second before it is made.
+ * a message is ever refused: who makes other calls (a state, what became of a message) makes few.
  */
 export function addCall(handlers: Handlers, owner: Owner, arg: any): boolean {
     const { calls } = handlers

@@ -65,7 +65,9 @@ class Waiting implements Outbox<Entry>, Outbox0 {
             const { codec } = session
             const late = codec.expires && codec.expires(entry, nowMs)
             const { packet, properties } = entry
-            const fault = late ? "expired" : client.refusal(packet, properties)
+            const fault = late
+                ? "expired"
+                : codec.refuses && codec.refuses(packet, properties)
             if (fault !== undefined) {
                 take(this, 0)
                 client.dropped("outbox", undefined, packet.length, fault, 1)
