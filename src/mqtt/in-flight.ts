@@ -15,6 +15,7 @@
 // and without its PUBACK, the message is suspected. Suspects are sent alone, so that the innocent are found out by
 // their PUBACK. From the second time on one is sent only after the session has been quiet for PROOF_MS, so
 // that a broker that closes on everything condemns nothing. The third time it is set aside.
+import { removeAt } from "./bytes"
 import {
     clearDup,
     markDup,

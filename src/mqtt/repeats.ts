@@ -6,6 +6,7 @@
 // topic, length, head and tail of it are compared too, and only with messages from earlier connections of this session, for
 // within one connection nothing is sent twice. What is left: the same text to the same topic under the same identifier,
 // the first copy of it lost. Commands that must not be lost or run twice carry a key; see core/dedup.ts.
+import { removeAt } from "./bytes"
 import type { Publish } from "./packets"
 
 /** Messages that are remembered. Brokers keep 10 to 20 in flight. */
@@ -48,13 +49,8 @@ export function isRepeat(taken: Repeats, message: Publish): boolean {
 }
 
 function forget(taken: Repeats, at: number) {
-    const { ids, marks } = taken
-    for (let i = at + 1; i < ids.length; ++i) {
-        ids[i - 1] = ids[i]
-        marks[i - 1] = marks[i]
-    }
-    ids.pop()
-    marks.pop()
+    removeAt(taken.ids, at)
+    removeAt(taken.marks, at)
     if (at < taken.earlier) taken.earlier--
 }
 
