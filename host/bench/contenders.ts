@@ -13,7 +13,8 @@ import {
 import { backOff } from "exponential-backoff"
 import { DelayFactory } from "exponential-backoff/dist/delay/delay.factory"
 import pRetry from "p-retry"
-import { Backoff, defaultPolicy, type Jitter } from "../../src/core/backoff"
+import { Backoff } from "../../src/core/backoff"
+import { defaultPolicy, type Jitter } from "../../src/core/policy"
 import { Sfc32 } from "../../src/core/random"
 import { stalled } from "../../src/core/verdict"
 

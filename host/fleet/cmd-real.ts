@@ -2,7 +2,7 @@
 // simulation with the same draws.
 import { setImmediate } from "node:timers/promises"
 import { Command, InvalidArgumentError, type OptionValues } from "commander"
-import type { Policy } from "../../src/core/backoff"
+import type { Policy } from "../../src/core/policy"
 import { readFlags, whole } from "../flags"
 import type { Comparison } from "./compare"
 import { mirrored } from "./mirror"

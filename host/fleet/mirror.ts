@@ -1,6 +1,6 @@
 // The simulation's end of the comparison with real devices: every device draws the very numbers that the
 // VM of that number draws, because it has the same id and the same entropy.
-import type { Policy } from "../../src/core/backoff"
+import type { Policy } from "../../src/core/policy"
 import { seededRandom } from "../../src/core/random"
 import { ours, type PolicyMaker } from "./policy"
 import type { Scenario } from "./sim"

@@ -1,6 +1,6 @@
 // Which numbers suit a fleet: the fitted policy for N and C, and what the simulator predicts for it.
 // Pure but for the time it takes.
-import type { Policy } from "../../src/core/backoff"
+import type { Policy } from "../../src/core/policy"
 import { ours } from "./policy"
 import { fitted } from "./presets"
 import { FleetSim, type Result, type Scenario } from "./sim"

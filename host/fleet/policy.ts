@@ -1,6 +1,7 @@
 // Whom the simulator can drive: our own policy, which is the device's very code, and the peers'
 // published formulas. A FleetPolicy holds the state of all devices.
-import { Backoff, type Policy } from "../../src/core/backoff"
+import { Backoff } from "../../src/core/backoff"
+import { type Policy } from "../../src/core/policy"
 import type { Random } from "../../src/core/random"
 import type { Evidence, Lane, Verdict } from "../../src/core/verdict"
 

@@ -1,7 +1,7 @@
 // The policies the simulator knows by name: ours, the plain strategies with a fixed cap, and the
 // peers, each by the formula in its source (the commit is named). `n` counts from 0: the wait
 // after the loss itself. What a peer leaves to its user is its default, or said.
-import { defaultPolicy, type Jitter, type Policy } from "../../src/core/backoff"
+import { defaultPolicy, type Jitter, type Policy } from "../../src/core/policy"
 import { formula, ours, type Formula, type PolicyMaker } from "./policy"
 
 /** What the presets need to know of the fleet. */

@@ -1,7 +1,7 @@
 // The outage with everything real: VMs on the real clock, real sockets, and a mosquitto behind a proxy that
 // admits so many connections a second. During the outage mosquitto is stopped, and the proxy refuses or is silent.
 import { setTimeout as sleep } from "node:timers/promises"
-import type { Policy } from "../../src/core/backoff"
+import type { Policy } from "../../src/core/policy"
 import { FaultProxy } from "../lab/fault-proxy"
 import * as faults from "../lab/faults"
 import { freePort, Mosquitto } from "../lab/mosquitto"

@@ -1,7 +1,7 @@
 // The outage of sim.ts with real firmware: every device is a VM on a virtual clock, the broker is the
 // simulation's, and what happens to an attempt is decided when it is dialled, as there.
 import { generate, parser, type Packet } from "mqtt-packet"
-import type { Policy } from "../../src/core/backoff"
+import type { Policy } from "../../src/core/policy"
 import { Sfc32 } from "../../src/core/random"
 import { VirtualClock } from "../vm/clock"
 import type { Network, Socket, SocketEvents } from "../vm/network"

@@ -1,7 +1,7 @@
 // A fleet of real devices: VMs with the firmware, each with a network of its own. It knows which are
 // connected, by their own lines.
 import { createHash } from "node:crypto"
-import type { Policy } from "../../src/core/backoff"
+import type { Policy } from "../../src/core/policy"
 import { parseLine } from "../../src/core/line"
 import { LabRandom } from "../lab/random"
 import type { Clock } from "../vm/clock"

@@ -1,7 +1,7 @@
 // Who takes part in a soak: the reference firmware, an application on the library, and the firmware
 // with Wi-Fi, in turn; each seed begins with another. Settings are drawn from the seed, so that not only the defaults are soaked.
 import { createHash } from "node:crypto"
-import { defaultPolicy, type Jitter } from "../../src/core/backoff"
+import { defaultPolicy, type Jitter } from "../../src/core/policy"
 import { LabRandom } from "../lab/random"
 import type { DeviceSpec } from "../lab/world"
 import type { Promises } from "./policy-watch"

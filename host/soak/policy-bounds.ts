@@ -1,6 +1,6 @@
 // The policy's numbers as ranges, from the table at the top of src/core/backoff.ts, in other words than
 // its own: what a ceiling or a wait may be in each situation. Shares no code with it but the type.
-import type { Policy } from "../../src/core/backoff"
+import type { Policy } from "../../src/core/policy"
 
 /** From and to, both possible. */
 export type Range = [low: number, high: number]

@@ -1,6 +1,6 @@
 // Reads a device's lines and holds them against the policy (policy-bounds.ts); it is told about the
 // wire, so that lines and deeds are compared.
-import type { Policy } from "../../src/core/backoff"
+import type { Policy } from "../../src/core/policy"
 import type {
     ConnectedLine,
     Line,

@@ -98,8 +98,6 @@ import { below, div, MAX_INT } from "./int"
 import type { Policy } from "./policy"
 import type { Random } from "./random"
 
-export { checkPolicy, defaultPolicy, type Jitter, type Policy } from "./policy"
-
 /** `lastMs` while the coming attempt is the one before the spread. */
 const FAST = -1
 

@@ -23,7 +23,7 @@
 // comes in between waits in RAM, the newest only. The stored text is a list of a checksum and the message, so
 // that a torn one is never taken for a policy.
 
-import type { Jitter, Policy } from "./backoff"
+import type { Jitter, Policy } from "./policy"
 import type { ConfigLine } from "./line"
 import { hash31 } from "./record"
 

@@ -1,5 +1,5 @@
 // The reconnect policy that settings describe; `npm start` reads the same to know what to expect. Pure.
-import { defaultPolicy, type Jitter, type Policy } from "./backoff"
+import { defaultPolicy, type Jitter, type Policy } from "./policy"
 import { choiceSetting, intSetting, type ConfigSource } from "./config"
 import { MAX_INT } from "./int"
 

@@ -1,7 +1,8 @@
 // The policy's delays in a loop, for what one costs the device: a line before each batch, then so many delays without
 // a wait. "nothing" is the same loop with a function that does nothing.
 import * as ds from "@devicescript/core"
-import { Backoff, defaultPolicy, type Jitter } from "../../src/core/backoff"
+import { Backoff } from "../../src/core/backoff"
+import { defaultPolicy, type Jitter } from "../../src/core/policy"
 import { Sfc32 } from "../../src/core/random"
 import { stalled, type Verdict } from "../../src/core/verdict"
 

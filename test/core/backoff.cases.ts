@@ -1,12 +1,12 @@
 // Backoff as timelines: what a device waits, from which failures. Golden rows pin every strategy to the
 // millisecond, so that a run of the lab or the fleet can be replayed by any later version.
+import { Backoff } from "../../src/core/backoff"
 import {
-    Backoff,
     checkPolicy,
     defaultPolicy,
     Jitter,
     Policy,
-} from "../../src/core/backoff"
+} from "../../src/core/policy"
 import { Random, Sfc32 } from "../../src/core/random"
 import type { Evidence, Lane, Verdict } from "../../src/core/verdict"
 import { Case, equal, throws } from "../cases"

@@ -2,13 +2,13 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
+import { Backoff } from "../../src/core/backoff"
 import {
-    Backoff,
     checkPolicy,
     defaultPolicy,
     Jitter,
     Policy,
-} from "../../src/core/backoff"
+} from "../../src/core/policy"
 import { below } from "../../src/core/int"
 import { Random, seededRandom, Sfc32 } from "../../src/core/random"
 import type { Evidence, Lane, Verdict } from "../../src/core/verdict"

@@ -1,6 +1,7 @@
 // The connection as timelines: every event in every state, and what devices met in the field. The
 // port only records; time and random numbers are scripted, so that each delay is exact.
-import { Backoff, defaultPolicy, type Policy } from "../../src/core/backoff"
+import { Backoff } from "../../src/core/backoff"
+import { defaultPolicy, type Policy } from "../../src/core/policy"
 import {
     Connection,
     type Decision,

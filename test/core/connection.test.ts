@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
-import { defaultPolicy, type Jitter } from "../../src/core/backoff"
+import { defaultPolicy, type Jitter } from "../../src/core/policy"
 import {
     formatLine,
     LINE_MAX_BYTES,

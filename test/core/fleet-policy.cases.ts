@@ -1,5 +1,5 @@
 // The fleet's policy as a table: which messages are taken, which are refused and why, and when flash is written.
-import { defaultPolicy, type Policy } from "../../src/core/backoff"
+import { defaultPolicy, type Policy } from "../../src/core/policy"
 import {
     FLEET_POLICY_MAX_BYTES,
     FleetPolicyState,

@@ -3,12 +3,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
-import {
-    Backoff,
-    checkPolicy,
-    defaultPolicy,
-    type Policy,
-} from "../../src/core/backoff"
+import { Backoff } from "../../src/core/backoff"
+import { checkPolicy, defaultPolicy, type Policy } from "../../src/core/policy"
 import {
     FleetPolicyState,
     formatFleetPolicy,

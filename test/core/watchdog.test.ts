@@ -2,7 +2,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
-import { Backoff, defaultPolicy } from "../../src/core/backoff"
+import { Backoff } from "../../src/core/backoff"
+import { defaultPolicy } from "../../src/core/policy"
 import { Sfc32 } from "../../src/core/random"
 import { explainSocket } from "../../src/core/socket-text"
 import {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { describe, test } from "node:test"
 import { parseEnv } from "node:util"
-import { defaultPolicy } from "../../src/core/backoff"
+import { defaultPolicy } from "../../src/core/policy"
 import { readPolicy } from "../../src/core/policy-settings"
 import { Sfc32 } from "../../src/core/random"
 import { SimBroker } from "../../host/fleet/broker"

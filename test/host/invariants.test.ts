@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { formatLine, type Line } from "../../src/core/line"
-import { defaultPolicy } from "../../src/core/backoff"
+import { defaultPolicy } from "../../src/core/policy"
 import { encode, type Packet } from "../../host/lab/mqtt-wire"
 import type { Part } from "../../host/soak/cast"
 import { DeviceWatch } from "../../host/soak/device-watch"
