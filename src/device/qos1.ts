@@ -223,7 +223,8 @@ function tell(q: Qos1, flight: Flight, outcome: string) {
     if (q.flash) q.flash.settled(flight, ds.millis())
     if (!settled) return
     addCall(q.client.handlers, { state: "", handlers: [settled] }, outcome)
-    startCalls(q.client.handlers)
+    // Else whoever is at work sees to it in the end.
+    if (!q.client.busy) startCalls(q.client.handlers)
 }
 
 /** A message has left without having arrived. */

@@ -23,7 +23,6 @@ import {
     setPacketId,
     type ConnectOptions,
 } from "./encode"
-import { removeAt } from "./bytes"
 import type { Packet } from "./packets"
 import { isRepeat, reconnected, type Repeats } from "./repeats"
 import type { Codec } from "./codec"
