@@ -70,9 +70,11 @@ function bytesOf(arg: any): number {
 export function startCalls(handlers: Handlers) {
     if (handlers.fiber || handlers.calls.length === 0) return
     const run = async () => {
+        handlers.fiber = undefined
         await runCalls(handlers)
     }
-    run.start()
+    // From now on: of many messages and answers in a row each would start another.
+    handlers.fiber = run.start()
 }
 
 /** Makes the calls, unless another fiber is at it. */

@@ -149,8 +149,7 @@ async function puppet() {
         say({ slow: messageText(m).slice(0, 20) })
     })
     await client.subscribe("do/nap", async m => {
-        await ds.sleep(3)
-        say({ nap: messageText(m) })
+        await ds.sleep(parseInt(messageText(m)))
     })
     await client.subscribe("do/stop", async () => {
         client.stop()

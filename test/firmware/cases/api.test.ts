@@ -215,21 +215,44 @@ describe("handlers", () => {
         })
     })
 
-    test("handlers that are merely behind are waited for: a burst larger than their queue, a packet a chunk, loses nothing", async () => {
-        await withPuppet(async ({ world, device, send, prints }) => {
-            // Of 30 in as many ms one in 3 is handled, 16 wait, and then input does.
-            for (let i = 0; i < 30; ++i) {
-                send("nap", `${i}`)
-                await world.run(1)
+    test("messages one by one, a little faster than their handler: a burst of 60 is waited for, none is lost", async () => {
+        await withPuppet(async ({ world, send, untilPrint }) => {
+            for (let i = 0; i < 60; ++i) {
+                send("nap", "3")
+                await world.run(2)
             }
             await world.run(1000)
-            assert.deepEqual(
-                prints("nap").map(p => Number(p.nap)),
-                upTo(30),
-            )
-            assert.equal(device.said("drop").length, 0)
+            send("count")
+            const { counters } = await untilPrint("counters", 1, 1000)
+            assert.equal(counters.dropped, 0)
+            assert.equal(counters.received, 61)
         })
     })
+
+    const floods: [string, string, number][] = [
+        ["two messages in each millisecond, for nobody", "nobody", 2],
+        ["messages as fast as their handler", "do/nap", 1],
+    ]
+    for (const [what, topic, count] of floods)
+        test(`${what}, for ten seconds: PINGREQs leave on time`, async () => {
+            const options = { keepAliveSeconds: 1, pingMs: 1000 }
+            await withApp({ scene: ["puppet"], options }, async bench => {
+                const { world, broker, untilPrint } = bench
+                await untilPrint("ready", 1, 20_000)
+                const { latest } = broker
+                const before = latest.sent("pingreq").length
+                for (let i = 0; i < 10_000; ++i) {
+                    latest.oneSegment(() => {
+                        for (let k = 0; k < count; ++k)
+                            latest.publish(topic, "1")
+                    })
+                    await world.run(1)
+                }
+                const pings = latest.sent("pingreq").length - before
+                assert.ok(pings >= 10, `${pings} PINGREQs in ten seconds`)
+                assert.equal(broker.conns.length, 1)
+            })
+        })
 
     test("a handler that stops and starts the client comes back to its own connection", async () => {
         await withApp({ scene: ["puppet"] }, async bench => {

@@ -37,6 +37,34 @@ function settled({ prints }: AppBench): string[] {
 
 const accepted = (count: number) => new Array<string>(count).fill("accepted")
 
+test("40 acknowledgements in one segment: all are told by one fiber, in order", async () => {
+    const held: Publish[] = []
+    const options = { entries: 40, inFlight: 40 }
+    await withApp(publishing(40, options), async bench => {
+        const { world, broker, device, untilPrint } = bench
+        broker.always({ publish: (_, p) => void held.push({ ...p }) })
+        await world.until(() => held.length === 40, 30_000)
+        await world.run(1000)
+        let fibers = 0
+        const { console } = device
+        const push = console.push.bind(console)
+        console.push = (...lines) => {
+            fibers = Math.max(fibers, device.heap().fibers)
+            return push(...lines)
+        }
+        broker.latest.oneSegment(() => {
+            for (const p of held) broker.latest.puback(p)
+        })
+        await untilPrint("settled", 40, 1000)
+        assert.deepEqual(
+            settled(bench),
+            held.map(p => `${p.payload} acknowledged`),
+        )
+        // The supervisor, the socket's and the one for the calls.
+        assert.ok(fibers <= 3, `${fibers} fibers`)
+    })
+})
+
 describe("S1: PUBACK swallowed, then RST", () => {
     const swallow: Play = { publish: c => c.after(20, () => c.rst()) }
 
