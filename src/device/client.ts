@@ -752,6 +752,7 @@ function survive(client: Client, e: unknown) {
     console.error(e as any)
     try {
         client.connection.broken(retry(Why.internalError), ds.millis())
+        client.wake()
     } catch (again) {
         closeSocket(client)
     }

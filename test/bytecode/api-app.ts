@@ -151,6 +151,12 @@ async function puppet() {
     await client.subscribe("do/nap", async m => {
         await ds.sleep(parseInt(messageText(m)))
     })
+    await client.subscribe("do/bug", () => {
+        client.wire = () => {
+            client.wire = undefined
+            throw new Error("a bug of the client")
+        }
+    })
     await client.subscribe("do/stop", async () => {
         client.stop()
         await settled("halted")

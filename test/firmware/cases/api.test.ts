@@ -254,6 +254,20 @@ describe("handlers", () => {
             })
         })
 
+    test("a bug of the client met by a message costs the connection, and the next comes when the log says", async () => {
+        await withApp({ scene: ["puppet"] }, async bench => {
+            const { world, broker, device, untilPrint } = bench
+            await untilPrint("ready", 1, 20_000)
+            broker.latest.publish("do/bug", "")
+            await world.run(100)
+            broker.latest.publish("nobody", "")
+            await world.run(100)
+            assert.equal(device.last("lost").reason, "internal error")
+            await world.run(device.last("retry").delayMs)
+            assert.ok(device.isConnected)
+        })
+    })
+
     test("a handler that stops and starts the client comes back to its own connection", async () => {
         await withApp({ scene: ["puppet"] }, async bench => {
             const { world, broker, untilPrint } = bench
