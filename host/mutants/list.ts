@@ -128,7 +128,7 @@ export const MUTANTS: Mutant[] = [
     {
         name: "messages go to every handler",
         file: "src/mqtt/session.ts",
-        from: "            if (!s.isWild) continue\n            if (!matches(s.topicFilter, topic)) continue\n",
+        from: "                    if (!s.isWild) continue\n                    if (!matches(s.topicFilter, topic)) continue\n",
         to: "",
     },
     {

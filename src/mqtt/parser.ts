@@ -99,8 +99,9 @@ function decode(framer: Framer, source: Buffer, at: number): Packet {
     const topicBytes = (source[at] << 8) | source[at + 1]
     let payloadAt = 2 + topicBytes
     if (first & QOS) payloadAt += 2
-    if (topicBytes === 0 || payloadAt > bodyBytes)
-        return malformed(framer, sizeFault(bodyBytes, topicBytes))
+    // No `||` here: the VM takes fewer steps for two `if`s, at each message.
+    if (topicBytes === 0) return tooSmall(framer, topicBytes)
+    if (payloadAt > bodyBytes) return tooSmall(framer, topicBytes)
     if (framer.oversize) return decodeOversize(framer, source, topicBytes)
 
     const parser = framer as Parser
@@ -138,11 +139,14 @@ function withFlags(
     return message
 }
 
-/** Why a PUBLISH is too small. */
-function sizeFault(bodyBytes: number, topicBytes: number): Why {
-    if (bodyBytes < 2) return Why.noTopic
-    if (topicBytes === 0) return Why.emptyTopic
-    return 2 + topicBytes > bodyBytes ? Why.topicTooLong : Why.noPacketId
+/** A PUBLISH that ends before its payload could begin. */
+function tooSmall(framer: Framer, topicBytes: number): Malformed {
+    const { bodyBytes } = framer
+    let why = Why.noPacketId
+    if (bodyBytes < 2) why = Why.noTopic
+    else if (topicBytes === 0) why = Why.emptyTopic
+    else if (2 + topicBytes > bodyBytes) why = Why.topicTooLong
+    return malformed(framer, why)
 }
 
 /** A PUBLISH of which only the first `maxPacketBytes` bytes of the body are there. */

@@ -300,21 +300,24 @@ export function hear(session: Session, nowMs: number, chunk?: Buffer): boolean {
     if (reliable)
         if (reliable.takes(packet, session, nowMs))
             return parser.chunk !== undefined
-    if (packet.type !== "publish" || !session.up) {
-        handle(session, packet, nowMs)
-        return parser.chunk !== undefined
-    }
-    const { topic } = packet
-    if (packet.qos) acknowledge(session, packet.packetId as number, nowMs)
-    for (const s of session.subscriptions) {
-        // No `&&`: the VM takes fewer steps, for each message and subscription.
-        if (s.topicFilter !== topic) {
-            if (!s.isWild) continue
-            if (!matches(s.topicFilter, topic)) continue
+    // Here as in all that each message passes: `if`s instead of `&&`, for which the VM takes fewer steps.
+    if (packet.type === "publish")
+        if (session.up) {
+            const { topic } = packet
+            if (packet.qos)
+                acknowledge(session, packet.packetId as number, nowMs)
+            for (const s of session.subscriptions) {
+                if (s.topicFilter !== topic) {
+                    if (!s.isWild) continue
+                    if (!matches(s.topicFilter, topic)) continue
+                }
+                if (s.state === "refused") continue
+                if (s.state === "dropped") continue
+                session.port.deliver(s, packet)
+            }
+            return parser.chunk !== undefined
         }
-        if (s.state === "refused" || s.state === "dropped") continue
-        session.port.deliver(s, packet)
-    }
+    handle(session, packet, nowMs)
     return parser.chunk !== undefined
 }
 
