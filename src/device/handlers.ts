@@ -80,7 +80,8 @@ export function startCalls(handlers: Handlers) {
 /** Makes the calls, unless another fiber is at it. */
 export async function runCalls(handlers: Handlers) {
     const { calls } = handlers
-    if (handlers.fiber || calls.length === 0) return
+    if (handlers.fiber) return
+    if (calls.length === 0) return
     handlers.fiber = ds.Fiber.self()
     while (true) {
         const owner: Owner = calls[0]
