@@ -424,8 +424,7 @@ export class Client {
         handler: (message: Publish) => ds.AsyncVoid,
         qos: 0 | 1 = 0,
     ): Promise<Outcome> {
-        const { session } = this
-        const { checks } = this
+        const { session, checks } = this
         const fault = checks && checks.subscription(filter, handler, qos)
         if (fault) return "refused: " + fault
         const known = find(this, filter, handler)
@@ -820,13 +819,13 @@ function socketFailed(client: Client, fault: SocketFault, text: string) {
 
 /** Handles the rest of a chunk, once the handlers have room for it and for the next. */
 async function takeMore(client: Client) {
-    const { session, handlers } = client
+    const { session } = client
     const cost = 1 + session.subscriptions.length
     let more = true
     while (more) {
         client.work -= cost
         if (client.work <= 0) await breathe(client)
-        if (isFull(handlers)) await waitForHandlers(client)
+        await waitForHandlers(client)
         more = hear(session, ds.millis())
     }
     await waitForHandlers(client)

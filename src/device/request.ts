@@ -13,6 +13,7 @@ import { defaultPolicy, type Policy } from "../core/policy"
 import { wordsOf } from "../core/reason"
 import { RetryBudget } from "../core/retry-budget"
 import { httpVerdict, stalled, type Verdict } from "../core/verdict"
+import { removeAt } from "../mqtt/bytes"
 import { requestProperties } from "../mqtt/encode"
 import type { Publish } from "../mqtt/packets"
 import type { Client } from "./client"
@@ -115,7 +116,7 @@ export async function request(
     const backoff = new AdaptiveBackoff(requestPolicy(), deviceRandom())
     const ask = { payload, attempts, timeoutMs, endMs, budget, backoff }
     const answer = await askAgain(service, w, ask)
-    remove(service.waiting, w)
+    removeAt(service.waiting, service.waiting.indexOf(w))
     return answer
 }
 
@@ -237,10 +238,4 @@ function failed(
 
 function sooner(a: number, b: number): number {
     return a < b ? a : b
-}
-
-function remove(list: Waiting[], w: Waiting) {
-    const at = list.indexOf(w)
-    for (let i = at + 1; i < list.length; ++i) list[i - 1] = list[i]
-    list.pop()
 }

@@ -1,5 +1,6 @@
 // Options that startMqtt has to refuse, and the ends of their ranges, which it has to take. On
 // the device each is tried; the host compares with the same table.
+import { defaultPolicy } from "../../src/core/policy"
 
 /** One call of startMqtt: these options on top of a good host, and what the error has to say; "" for none. */
 export interface OptionRow {
@@ -35,21 +36,7 @@ export function optionRows(name: string): OptionRow[] {
     }
     // The field, the others at ranges that leave it its own.
     const policy = (value: any) => {
-        const p: any = {
-            minMs: 1000,
-            capMs: 60000,
-            overloadCapMs: 3600000,
-            spreadMs: 0,
-            fastFirst: false,
-            jitter: "proportional",
-            connackMs: 10000,
-            connackOverloadMs: 30000,
-            dialMs: 30000,
-            stableMs: 10000,
-            slowMinMs: 300000,
-            slowCapMs: 3600000,
-            maxAttempts: 0,
-        }
+        const p: any = defaultPolicy()
         p[name] = value
         return { policy: p }
     }
