@@ -41,6 +41,12 @@ const impure = [
     },
 ]
 
+const copies = {
+    selector:
+        "VariableDeclarator[id.type='ObjectPattern'][init.type=/^(Identifier|ThisExpression)$/]",
+    message: "costs the device a copy: const a = b.a",
+}
+
 export default tseslint.config(
     { ignores: ["node_modules", ".devicescript", "docs/api", "zz"] },
     ...tseslint.configs.recommended,
@@ -84,10 +90,16 @@ export default tseslint.config(
     {
         files: ["src/core/**"],
         ignores: ["src/core/int.ts"],
-        rules: { "no-restricted-syntax": ["error", ...arithmetic, ...impure] },
+        rules: {
+            "no-restricted-syntax": ["error", ...arithmetic, ...impure, copies],
+        },
     },
     {
         files: ["src/core/int.ts", "src/mqtt/**"],
-        rules: { "no-restricted-syntax": ["error", ...impure] },
+        rules: { "no-restricted-syntax": ["error", ...impure, copies] },
+    },
+    {
+        files: ["src/*.ts", "src/device/**"],
+        rules: { "no-restricted-syntax": ["error", copies] },
     },
 )

@@ -210,7 +210,10 @@ function fill(parts: any, name: string, value: unknown) {
 
 /** Throws now, rather than at each attempt, for what can't be used or sent. */
 function checkOptions(options: ConnectionOptions) {
-    const { host, proto, policy, qos1 } = options
+    const host = options.host
+    const proto = options.proto
+    const policy = options.policy
+    const qos1 = options.qos1
     if (typeof host !== "string" || !host)
         throw new RangeError("host is empty: must be a name or an address")
     if (proto && proto !== "tls" && proto !== "tcp")
@@ -228,7 +231,9 @@ function checkOptions(options: ConnectionOptions) {
     checkMessage("will", options.will)
     checkMessage("birth", options.birth)
     checkMessage("farewell", options.farewell)
-    const { username, password, will } = options
+    const username = options.username
+    const password = options.password
+    const will = options.will
     checkConnect({
         clientId: options.clientId || "herdless",
         keepAliveSeconds,
@@ -244,7 +249,8 @@ function checkOptions(options: ConnectionOptions) {
 
 function checkMessage(name: string, message: Announcement | Will) {
     if (!message) return
-    const { topic, payload } = message
+    const topic = message.topic
+    const payload = message.payload
     if (typeof topic !== "string") notText(`${name}.topic`, topic)
     const fault = checkTopicName(topic)
     if (fault !== undefined) throw new RangeError(`${name}.topic ${fault}`)

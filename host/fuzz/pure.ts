@@ -1,5 +1,6 @@
 // Streams through the parser and the session under Node: nothing may throw, loop or hold more than
 // its limit, and what comes out may not depend on how a stream was cut or on what came before it.
+import "../device-methods"
 import {
     heldBytes,
     nextPacket,

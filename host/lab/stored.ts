@@ -1,5 +1,6 @@
 // Reads settings out of a flash image, as the runtime would at its next start: microsoft/jacdac-c, source/jd_fstor.c has
 // the format. Two banks, each a log of entries; of a key the last entry counts. A program's settings begin with a colon.
+import "../device-methods"
 import { FlashOutbox } from "../../src/mqtt/flash-outbox"
 import { readSlot, SLOTS } from "../../src/mqtt/flash-slot"
 import type { Flight } from "../../src/mqtt/in-flight"

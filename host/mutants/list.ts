@@ -116,8 +116,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "what we send counts as a sign of life",
         file: "src/mqtt/session.ts",
-        from: "    const { codec } = session\n    session.lastOutMs = nowMs\n",
-        to: "    const { codec } = session\n    session.lastOutMs = nowMs\n    session.pingedMs = -1\n",
+        from: "    session.lastOutMs = nowMs\n    return session.port.send(\n",
+        to: "    session.lastOutMs = nowMs\n    session.pingedMs = -1\n    return session.port.send(\n",
     },
     {
         name: "subscriptions are not made again after a reconnect",

@@ -87,7 +87,7 @@ export class AdaptiveBackoff {
             // Our own doing: a native, the network.
         } else if (lane === "slow") {
             // The slow lane's waits go on growing after a session no longer than what two of them may take.
-            const { slowCapMs } = this.policy
+            const slowCapMs = this.policy.slowCapMs
             const moreMs = nowMs - this.acceptedMs - slowCapMs
             if (this.slowMs === 0 || moreMs >= slowCapMs) restart(this)
         } else if (

@@ -141,7 +141,8 @@ export class Backoff extends AdaptiveBackoff {
     }
 
     override draw(leftMs: number): number {
-        const { random, ceilingMs } = this
+        const random = this.random
+        const ceilingMs = this.ceilingMs
         const { jitter, spreadMs, minMs, overloadCapMs } = this.policy
         const half = leftMs >> 1
         if (spreadMs > 0 && (this.attempts === 0 || this.lastMs === FAST)) {

@@ -193,7 +193,8 @@ export class Connection {
     unpark(urgent: boolean, nowMs: number) {
         this.lent = undefined
         if (this.state !== "parked") return
-        const { parkedMs, lane } = this
+        const parkedMs = this.parkedMs
+        const lane = this.lane
         this.freeMs = nowMs + REOPEN_MS
         const waits = parkedMs >= 0
         const mustWait = waits && (this.backoff.proven || lane === "slow")

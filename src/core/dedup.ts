@@ -31,7 +31,8 @@ export class Dedup {
     /** Whether `key` is not among those remembered; then it is from now on. Any text may be asked about. */
     isFirst(key: string): boolean {
         if (key.length > DEDUP_MAX_CHARS) return true
-        const { keys, size } = this
+        const keys = this.keys
+        const size = this.size
         if (keys.indexOf(key) >= 0) {
             this.repeats++
             return false

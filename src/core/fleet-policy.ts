@@ -247,7 +247,8 @@ export class FleetPolicyState {
      * @param patient the fleet has been kept out by overload for PATIENCE_MS
      */
     policy(patient = false): Policy {
-        const { own, current } = this
+        const own = this.own
+        const current = this.current
         const from = current ? current : own
         return {
             minMs: from.minMs,

@@ -284,9 +284,14 @@ export class Client {
     onChange: () => void
 
     constructor(readonly parts: Parts) {
-        const { policy, strategies, codec, checks, explain, qos1, outbox } =
-            parts
-        const { link } = parts
+        const policy = parts.policy
+        const strategies = parts.strategies
+        const codec = parts.codec
+        const checks = parts.checks
+        const explain = parts.explain
+        const qos1 = parts.qos1
+        const outbox = parts.outbox
+        const link = parts.link
         const effects = new Effects(this)
         this.session = new Session(parts, effects)
         const random = deviceRandom()
@@ -365,7 +370,7 @@ export class Client {
         count: number,
     ) {
         this.counters.dropped += count
-        const { log } = this.parts
+        const log = this.parts.log
         if (log) log.drop(this, what, topic, bytes, reason)
     }
 
@@ -383,8 +388,9 @@ export class Client {
         payload: string | Buffer,
         options?: PublishOptions,
     ): Promise<Outcome> {
-        const { checks, qos1 } = this
-        const { maxMessageBytes } = this.parts
+        const checks = this.checks
+        const qos1 = this.qos1
+        const maxMessageBytes = this.parts.maxMessageBytes
         const fault = checks && checks.message(topic, payload, options, !!qos1)
         if (fault) return "refused: " + fault
         // Not through the mailbox: that would cost two more turns and, of a burst, the heap.
@@ -424,7 +430,8 @@ export class Client {
         handler: (message: Publish) => ds.AsyncVoid,
         qos: 0 | 1 = 0,
     ): Promise<Outcome> {
-        const { session, checks } = this
+        const session = this.session
+        const checks = this.checks
         const fault = checks && checks.subscription(filter, handler, qos)
         if (fault) return "refused: " + fault
         const known = find(this, filter, handler)
@@ -535,8 +542,8 @@ class Effects implements Port, SessionPort {
     // ---- of the connection ----
 
     dial(): string | undefined {
-        const { client } = this
-        const { monitor } = client
+        const client = this.client
+        const monitor = client.monitor
         const { host, port, tls } = client.connection.endpoint
         const problem = socketOpen(host, port, tls)
         client.dialling = problem === undefined
@@ -561,21 +568,21 @@ class Effects implements Port, SessionPort {
     }
 
     log(what: Decision, nowMs: number, cause?: Cause, flag?: boolean) {
-        const { client } = this
+        const client = this.client
         if (what === "lost") client.counters.losses++
-        const { log } = client.parts
+        const log = client.parts.log
         if (log) log.decision(client, what, nowMs, cause, flag)
     }
 
     changed() {
-        const { onChange } = this.client
+        const onChange = this.client.onChange
         if (onChange) onChange()
     }
 
     // ---- of the session ----
 
     send(packet: Buffer): number {
-        const { client } = this
+        const client = this.client
         if (client.wire) client.wire("out", packet)
         const code = socketWrite(packet)
         if (code !== 0) heard(client, "native", "")
@@ -583,9 +590,14 @@ class Effects implements Port, SessionPort {
     }
 
     deliver(subscription: Subscription, message: Publish) {
-        const { client } = this
-        if (addCall(client.handlers, subscription, message))
-            client.counters.received++
+        const client = this.client
+        const handlers = client.handlers
+        const calls = handlers.calls
+        let taken = true
+        // Mostly nothing waits: no call for that.
+        if (calls.length === 0) calls.push(subscription, message)
+        else taken = addCall(handlers, subscription, message)
+        if (taken) client.counters.received++
         else {
             const bytes = messageBytes(message)
             client.dropped("in", message.topic, bytes, "handlers too slow", 1)
@@ -594,8 +606,8 @@ class Effects implements Port, SessionPort {
 
     connack(code: number, sessionPresent: boolean) {
         const nowMs = ds.millis()
-        const { client } = this
-        const { connection } = client
+        const client = this.client
+        const connection = client.connection
         if (code !== 0) {
             const verdict = client.session.codec.verdict(code, false)
             connection.broken(verdict, nowMs)
@@ -626,7 +638,7 @@ class Effects implements Port, SessionPort {
     }
 
     dismissed(code: number) {
-        const { client } = this
+        const client = this.client
         const verdict = client.session.codec.verdict(code, true)
         client.byPeer = true
         client.connection.broken(verdict, ds.millis())
@@ -649,7 +661,8 @@ function closeSocket(client: Client) {
 
 /** A new connection: what waited through the outage goes at a pace. */
 function startPacing(client: Client, nowMs: number) {
-    const { qos1, outbox } = client
+    const qos1 = client.qos1
+    const outbox = client.outbox
     let waiting = 0
     if (qos1) waiting += qos1.entries()
     if (outbox) waiting += outbox.entries()
@@ -676,7 +689,7 @@ async function turn(client: Client) {
         const nowMs = ds.millis()
         // Most turns are for a message: what is not due costs no call.
         if (client.wants) obey(client, nowMs)
-        const { dueMs } = client.connection
+        const dueMs = client.connection.dueMs
         if (dueMs >= 0 && nowMs >= dueMs) client.connection.tick(nowMs)
         client.session.tick(nowMs)
         if (client.qos1) client.qos1.tick(nowMs)
@@ -704,13 +717,17 @@ let listener: Client
  */
 async function socketSays(event: SocketEvent, arg: Buffer | string) {
     const client = listener
-    if (event !== "data" || client.busy || client.events.length > 0) {
+    // As `if`s, not with `||`, for which the VM takes more steps: this is for each message.
+    let later = client.busy
+    if (event !== "data") later = true
+    if (client.events.length > 0) later = true
+    if (later) {
         if (client.dialling) answered(client, event)
         heard(client, event, arg)
         return
     }
     client.busy = true
-    const { handlers } = client
+    const handlers = client.handlers
     let more = false
     try {
         if (client.wire) client.wire("in", arg as Buffer)
@@ -739,7 +756,8 @@ function retriesNow(connection: Connection, nowMs: number) {
 
 /** Does what the application has asked for since the last turn. */
 function obey(client: Client, nowMs: number) {
-    const { wants, connection } = client
+    const wants = client.wants
+    const connection = client.connection
     client.wants = 0
     if (wants & Wish.stop) client.stopNow(connection, nowMs)
     if (wants & Wish.start) connection.start(nowMs)
@@ -784,7 +802,7 @@ function answered(client: Client, event: string) {
 
 /** Keeps an event for the supervisor; a peer that floods us ends the connection. */
 function heard(client: Client, event: string, arg: Buffer | string) {
-    const { events } = client
+    const events = client.events
     if (event === "data" && events.length >= MAX_CHUNKS + MAX_CHUNKS) {
         if (client.flooded) return
         client.flooded = true
@@ -819,7 +837,7 @@ function socketFailed(client: Client, fault: SocketFault, text: string) {
 
 /** Handles the rest of a chunk, once the handlers have room for it and for the next. */
 async function takeMore(client: Client) {
-    const { session } = client
+    const session = client.session
     const cost = 1 + session.subscriptions.length
     let more = true
     while (more) {
@@ -836,7 +854,7 @@ async function takeMore(client: Client) {
  * that is stuck.
  */
 async function waitForHandlers(client: Client) {
-    const { handlers } = client
+    const handlers = client.handlers
     if (!isFull(handlers)) {
         if (client.waitedMs) client.waitedMs = 0
         return
@@ -860,8 +878,9 @@ function publishNow(
     nowMs: number,
     properties: Buffer,
 ): Outcome {
-    const { session, outbox } = client
-    const { codec } = session
+    const session = client.session
+    const outbox = client.outbox
+    const codec = session.codec
     // With a session up it is not stopped, and most codecs take everything: no calls for that.
     if (!session.up && client.isStopped()) return "refused: stopped"
     const fault = codec.refuses && codec.refuses(packet, properties)

@@ -35,7 +35,7 @@ class DeviceFlash implements FlashPort {
     attach(client: Client, queue: InFlight): Flight[] {
         this.client = client
         this.queue = queue
-        const { flights } = this
+        const flights = this.flights
         this.flights = []
         return flights
     }
@@ -49,7 +49,7 @@ class DeviceFlash implements FlashPort {
     }
 
     tick(nowMs: number) {
-        const { rules } = this
+        const rules = this.rules
         const write = rules.next(this.queue, nowMs)
         this.tell()
         if (!write) return
@@ -64,17 +64,20 @@ class DeviceFlash implements FlashPort {
 
     /** Says what has to be said. */
     tell() {
-        const { news } = this.rules
+        const news = this.rules.news
         if (!news.length) return
         this.rules.news = []
         for (const n of news) {
-            const { value, allowed, used } = n
+            const value = n.value
+            const allowed = n.allowed
+            const used = n.used
             log({ ev: "config", key: KEY, value, allowed, used })
         }
     }
 
     async save() {
-        const { rules, queue } = this
+        const rules = this.rules
+        const queue = this.queue
         rules.urgent = true
         this.client.wake()
         const giveUpMs = ds.millis() + SAVE_MS

@@ -56,7 +56,7 @@ export function followFleetPolicy(
     topic: string,
     state: FleetPolicyState,
 ): FleetPolicyControl {
-    const { backoff } = client.connection
+    const backoff = client.connection.backoff
     // A message may ask for any strategy.
     if (!(backoff instanceof Backoff))
         throw new RangeError("followFleetPolicy needs strategies")

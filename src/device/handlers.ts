@@ -35,7 +35,7 @@ export class Handlers {
  * a message is ever refused: who makes other calls (a state, what became of a message) makes few.
  */
 export function addCall(handlers: Handlers, owner: Owner, arg: any): boolean {
-    const { calls } = handlers
+    const calls = handlers.calls
     // One message of any size: the packet limit is its bound.
     if (calls.length > 0)
         if (bytesOf(arg) > 0 && !hasRoom(calls, bytesOf(arg))) return false
@@ -79,7 +79,7 @@ export function startCalls(handlers: Handlers) {
 
 /** Makes the calls, unless another fiber is at it. */
 export async function runCalls(handlers: Handlers) {
-    const { calls } = handlers
+    const calls = handlers.calls
     if (handlers.fiber) return
     if (calls.length === 0) return
     handlers.fiber = ds.Fiber.self()

@@ -120,7 +120,7 @@ async function tryAgain(
         const verdict = verdictOf(t)
         const words = wordsOf(verdict.reason)
         answer.reason = t.status ? `${t.status} ${words}` : words
-        const { lane } = verdict
+        const lane = verdict.lane
         if (lane === "slow" || lane === "stop")
             return more(answer, ", not retried")
         if (answer.attempts >= attempts) return more(answer, ", given up")
@@ -221,12 +221,12 @@ async function readBody(
     const length = response.headers.get("content-length")
     const expected = length === null ? -1 : parseInt(length)
     if (expected > maxBytes) throw new Error(TOO_LARGE)
-    const { status } = response
+    const status = response.status
     const body = Buffer.alloc(expected < 0 ? maxBytes : expected)
     let bytes = 0
     const bodiless = method === "HEAD" || status === 204 || status === 304
     // Not its own `buffer()`, which takes whatever comes.
-    const { socket } = response as any
+    const socket = (response as any).socket
     while (!bodiless && (expected < 0 || bytes < expected)) {
         const piece: Buffer = await socket.recv()
         if (!piece) break

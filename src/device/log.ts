@@ -30,7 +30,8 @@ class LineLog implements Log {
         cause: Cause | undefined,
         flag: boolean | undefined,
     ) {
-        const { connection, session } = client
+        const connection = client.connection
+        const session = client.session
         log(lineOf(what, connection, nowMs, cause, flag, session.codec.level))
     }
 
@@ -44,7 +45,7 @@ class LineLog implements Log {
         const nowMs = ds.millis()
         if (nowMs < this.dropLineMs + DROP_LINE_MS) return
         this.dropLineMs = nowMs
-        const { dropped } = client.counters
+        const dropped = client.counters.dropped
         log({ ev: "drop", what, topic, bytes, reason, dropped })
     }
 }

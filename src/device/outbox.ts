@@ -48,23 +48,25 @@ class Waiting implements Outbox<Entry>, Outbox0 {
         const dropped = put(this, entry)
         if (dropped === undefined) return "queued"
         const count = dropped.length
-        const { client } = this
+        const client = this.client
         client.dropped("outbox", undefined, undefined, "outbox full", count)
         return dropped[count - 1] === entry ? OUTBOX_FULL : "queued"
     }
 
     tick(nowMs: number) {
-        const { client, list } = this
-        const { session } = client
+        const client = this.client
+        const list = this.list
+        const session = client.session
         for (let i = 0; i < PER_TURN; ++i) {
             if (!session.up || nowMs < client.drainMs) return
             if (!list.length) return
             const entry = list[0]
             // Not what has come since: an application faster than that would never be up to date again.
             client.pace(nowMs)
-            const { codec } = session
+            const codec = session.codec
             const late = codec.expires && codec.expires(entry, nowMs)
-            const { packet, properties } = entry
+            const packet = entry.packet
+            const properties = entry.properties
             const fault = late
                 ? "expired"
                 : codec.refuses && codec.refuses(packet, properties)

@@ -68,7 +68,8 @@ const PER_TURN = 8
  * @throws RangeError naming option, value and range
  */
 export function qos1(options: Qos1Options = {}): Qos1Port {
-    const { overflow, flash } = options
+    const overflow = options.overflow
+    const flash = options.flash
     const entries = within("qos1.entries", options.entries, 1, 1000, 16)
     const bytes = within("qos1.bytes", options.bytes, 64, 65535, 4096)
     const window = within("qos1.inFlight", options.inFlight, 1, 64, 4)
@@ -117,8 +118,12 @@ class Qos1 extends InFlight implements Qos1Port {
         payload: string | Buffer,
         options: PublishOptions,
     ): Outcome {
-        const { qos, settled, retain, properties } = options
-        const { client, maxBytes } = this
+        const qos = options.qos
+        const settled = options.settled
+        const retain = options.retain
+        const properties = options.properties
+        const client = this.client
+        const maxBytes = this.maxBytes
         if (qos !== 1)
             return "refused: qos must be 0 or 1; for once and only once use 1 and a key"
         if (settled && typeof settled !== "function")
@@ -144,12 +149,15 @@ class Qos1 extends InFlight implements Qos1Port {
             if (flight.settled || this.flash) tell(this, flight, "acknowledged")
             return
         }
-        const { reason } = this.client.session.codec.verdict(code, false)
+        const reason = this.client.session.codec.verdict(code, false).reason
         lose(this, flight, "broker: " + wordsOf(reason))
     }
 
     tick(nowMs: number) {
-        const { client, flash, list, sent } = this
+        const client = this.client
+        const flash = this.flash
+        const list = this.list
+        const sent = this.sent
         if (flash) flash.tick(nowMs)
         if (!list.length || !client.session.up) return
         if (sent > 0 && nowMs >= ackDueMs(this))
@@ -160,7 +168,9 @@ class Qos1 extends InFlight implements Qos1Port {
     }
 
     dueMs(): number {
-        const { flash, list, sent } = this
+        const flash = this.flash
+        const list = this.list
+        const sent = this.sent
         const { session, drainMs } = this.client
         let dueMs = flash ? flash.dueMs(ds.millis()) : -1
         if (!list.length || !session.up) return dueMs
@@ -219,7 +229,7 @@ function drop(
 
 /** A message that was accepted has left for good. */
 function tell(q: Qos1, flight: Flight, outcome: string) {
-    const { settled } = flight
+    const settled = flight.settled
     if (q.flash) q.flash.settled(flight, ds.millis())
     if (!settled) return
     addCall(q.client.handlers, { state: "", handlers: [settled] }, outcome)
@@ -229,15 +239,15 @@ function tell(q: Qos1, flight: Flight, outcome: string) {
 
 /** A message has left without having arrived. */
 function lose(q: Qos1, flight: Flight, reason: string) {
-    const { packet } = flight
+    const packet = flight.packet
     q.client.dropped("out", topicOf(packet), packet.length, reason, 1)
     tell(q, flight, "dropped: " + reason)
 }
 
 /** Sends the message whose turn it is; false when none may go now. */
 function sendNext(q: Qos1, nowMs: number): boolean {
-    const { client } = q
-    const { session } = client
+    const client = q.client
+    const session = client.session
     if (!session.up || nowMs < client.drainMs) return false
     if (!send(q, session, nowMs)) return false
     if (client.paced) client.pace(nowMs)

@@ -13,7 +13,6 @@ import { defaultPolicy, type Policy } from "../core/policy"
 import { wordsOf } from "../core/reason"
 import { RetryBudget } from "../core/retry-budget"
 import { httpVerdict, stalled, type Verdict } from "../core/verdict"
-import { removeAt } from "../mqtt/bytes"
 import { requestProperties } from "../mqtt/encode"
 import type { Publish } from "../mqtt/packets"
 import type { Client } from "./client"
@@ -116,7 +115,7 @@ export async function request(
     const backoff = new AdaptiveBackoff(requestPolicy(), deviceRandom())
     const ask = { payload, attempts, timeoutMs, endMs, budget, backoff }
     const answer = await askAgain(service, w, ask)
-    removeAt(service.waiting, service.waiting.indexOf(w))
+    service.waiting.insert(service.waiting.indexOf(w), -1)
     return answer
 }
 
@@ -135,8 +134,10 @@ async function askAgain(
     w: Waiting,
     ask: Ask,
 ): Promise<Answer> {
-    const { client, base } = service
-    const { endMs, backoff } = ask
+    const client = service.client
+    const base = service.base
+    const endMs = ask.endMs
+    const backoff = ask.backoff
     const topic = base + "/" + w.key
     const properties = requestProperties(topic + "/200", w.key)
     let reason = "no connection"
@@ -171,7 +172,7 @@ async function askAgain(
 
 /** Why there is no further try; "" when there is one. */
 function noMore(verdict: Verdict, n: number, ask: Ask): string {
-    const { lane } = verdict
+    const lane = verdict.lane
     if (lane === "slow" || lane === "stop") return ", not retried"
     if (n >= ask.attempts) return ", given up"
     if (ds.millis() >= ask.endMs) return ", no time left"

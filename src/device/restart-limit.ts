@@ -131,7 +131,10 @@ export class RestartLimit {
                 this.record = decision.record
             }
         }
-        const { cause, starts, trips, action: verdict } = decision
+        const cause = decision.cause
+        const starts = decision.starts
+        const trips = decision.trips
+        const verdict = decision.action
         const id = ds.deviceIdentifier("self")
         log({ ev: "boot", id, version, cause, upMs, starts, trips, verdict })
         for (const line of complaints) log(line)
@@ -154,7 +157,9 @@ export class RestartLimit {
 
     /** Returns once the hold is over. */
     async hold(decision: Decision, upMs: number, options: RestartOptions) {
-        const { reason, trips, leftMs } = decision
+        const reason = decision.reason
+        const trips = decision.trips
+        const leftMs = decision.leftMs
         const self = this
         const endMs = upMs + leftMs
         const rebootMs = plannedRebootMs(ds.deviceIdentifier("self"))
@@ -182,7 +187,7 @@ export class RestartLimit {
     }
 
     private async release(trips: number) {
-        const { clearedBy } = this
+        const clearedBy = this.clearedBy
         if (clearedBy) await this.save(r => clearHold(r, ds.millis()))
         else if (trips > 0) await this.save(r => trialStarts(r, ds.millis()))
         else this.record = trialStarts(this.record, ds.millis())

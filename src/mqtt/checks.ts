@@ -18,7 +18,11 @@ export function checkField(what: string, field: string | Buffer, min: number) {
  * string or one with U+0000, and for a will with QoS above 2 or an empty topic.
  */
 export function checkConnect(options: ConnectOptions) {
-    const { clientId, cleanSession, will, username, password } = options
+    const clientId = options.clientId
+    const cleanSession = options.cleanSession
+    const will = options.will
+    const username = options.username
+    const password = options.password
     mustBe("keepAliveSeconds", options.keepAliveSeconds, 0, 65535)
     checkField("clientId", clientId, cleanSession ? 0 : 1)
     if (will) {

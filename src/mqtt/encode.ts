@@ -3,7 +3,7 @@
 //
 // What is given is not checked here, neither its type nor its length: checks.ts does that once, when the
 // application hands it in, and not at each (re)send.
-import { copy, readText, sizeOf, utf8Bytes } from "./bytes"
+import { readText, sizeOf } from "./bytes"
 import { checkField } from "./checks"
 
 /** The most filters that a SUBSCRIBE may carry; a longer SUBACK can't be an answer. */
@@ -59,7 +59,7 @@ function putU16(packet: Buffer, at: number, value: number): number {
 /** Writes a two-byte length and then `field`; returns where the next one goes (1.5.3). */
 function putField(packet: Buffer, at: number, field: string | Buffer): number {
     const bytes = sizeOf(field)
-    copy(packet, at + 2, field, 0, bytes)
+    packet.blitAt(at + 2, field, 0, bytes)
     return putU16(packet, at, bytes) + bytes
 }
 
@@ -109,7 +109,7 @@ export function publishPacket(
     dup: boolean,
 ): Buffer {
     // the busiest function here: a call costs the VM an allocation, so most are avoided
-    const topicBytes = utf8Bytes(topic)
+    const topicBytes = topic.byteLength
     const payloadBytes = sizeOf(payload)
     let bodyBytes = 2 + topicBytes + payloadBytes
     let first = 0x30
@@ -123,10 +123,10 @@ export function publishPacket(
     let at = packet.length - bodyBytes
     packet[at] = topicBytes >> 8
     packet[at + 1] = topicBytes & 255
-    copy(packet, at + 2, topic, 0, topicBytes)
+    packet.blitAt(at + 2, topic, 0, topicBytes)
     at += 2 + topicBytes
     if (qos) at = putU16(packet, at, packetId)
-    copy(packet, at, payload, 0, payloadBytes)
+    packet.blitAt(at, payload, 0, payloadBytes)
     return packet
 }
 
@@ -189,7 +189,7 @@ export function filterPacket(
     filter: string,
     qos: number,
 ): Buffer {
-    let bodyBytes = 4 + utf8Bytes(filter)
+    let bodyBytes = 4 + filter.byteLength
     if (first === 0x82) ++bodyBytes
     const packet = begin(first, bodyBytes)
     const at = putU16(packet, packet.length - bodyBytes, packetId)

@@ -137,7 +137,7 @@ export class FlashOutbox {
         settled: number,
         nowMs: number,
     ): Flight[] {
-        const { kept } = this
+        const kept = this.kept
         const flights: Flight[] = []
         const numbers: number[] = []
         for (let i = 0; i < SLOTS; ++i) {
@@ -164,7 +164,7 @@ export class FlashOutbox {
 
     /** A message has left for good: acknowledged, or dropped. Any may be told of. */
     settled(flight: Flight, nowMs: number) {
-        const { writing } = this
+        const writing = this.writing
         if (writing && writing.flight === flight) writing.flight = undefined
         const at = this.kept.indexOf(flight)
         if (at < 0) return
@@ -294,7 +294,9 @@ export class FlashOutbox {
             settled,
         }
         if (flight) {
-            const { packet, properties, sinceMs } = flight
+            const packet = flight.packet
+            const properties = flight.properties
+            const sinceMs = flight.sinceMs
             const waitedS = wholeSeconds(nowMs - sinceMs)
             record.message = { packet, properties, waitedS }
         }

@@ -12,7 +12,7 @@
 //
 // Of all records the one with the highest number has the word on what is settled. Anything that is not exactly a record
 // reads as none: the runtime's store has no checksum of its own.
-import { copy, copyOf, readText } from "./bytes"
+import { copyOf, readText } from "./bytes"
 import { checkTopicName } from "./topic"
 
 /** Slots for messages. */
@@ -67,7 +67,7 @@ export type SlotProblem = "missing" | "unreadable" | "foreign version"
 
 /** The bytes of a record; of a message at most MESSAGE_MAX_BYTES. */
 export function formatSlot(record: FlashRecord): Buffer {
-    const { message } = record
+    const message = record.message
     const out = Buffer.alloc(message ? slotBytes(message) : SUM_END)
     out[0] = VERSION
     put(out, 1, 4, record.number)
@@ -75,12 +75,14 @@ export function formatSlot(record: FlashRecord): Buffer {
     put(out, 7, 3, record.upS)
     out[10] = record.settled
     if (message) {
-        const { packet, properties, waitedS } = message
+        const packet = message.packet
+        const properties = message.properties
+        const waitedS = message.waitedS
         const ownBytes = properties ? properties.length : 0
         out[SUM_END] = ownBytes
         put(out, SUM_END + 1, 3, waitedS < MAX_U24 ? waitedS : MAX_U24)
-        if (properties) copy(out, MESSAGE_AT, properties, 0, ownBytes)
-        copy(out, MESSAGE_AT + ownBytes, packet, 0, packet.length)
+        if (properties) out.blitAt(MESSAGE_AT, properties, 0, ownBytes)
+        out.blitAt(MESSAGE_AT + ownBytes, packet, 0, packet.length)
     }
     put(out, SUM_AT, 4, checksum(out))
     return out
@@ -88,7 +90,8 @@ export function formatSlot(record: FlashRecord): Buffer {
 
 /** Bytes of PUBLISH and properties. */
 export function messageBytes(message: Kept): number {
-    const { packet, properties } = message
+    const packet = message.packet
+    const properties = message.properties
     return packet.length + (properties ? properties.length : 0)
 }
 
@@ -100,7 +103,7 @@ export function slotBytes(message: Kept): number {
 /** The record in some bytes, or why there is none; any bytes may be asked about. */
 export function readSlot(bytes: Buffer | undefined): FlashRecord | SlotProblem {
     if (bytes === undefined) return "missing"
-    const { length } = bytes
+    const length = bytes.length
     if (length < SUM_END || length > RECORD_MAX_BYTES) return "unreadable"
     if (take(bytes, SUM_AT, 4) !== checksum(bytes)) return "unreadable"
     if (bytes[0] !== VERSION) return "foreign version"
@@ -143,7 +146,7 @@ function messageOf(bytes: Buffer): FlashMessage | undefined {
 
 /** FNV-1a over everything but the checksum itself: against accidents, not forgery. */
 function checksum(bytes: Buffer): number {
-    const { length } = bytes
+    const length = bytes.length
     return mixed(bytes, SUM_END, length, mixed(bytes, 0, SUM_AT, length))
 }
 

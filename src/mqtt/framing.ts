@@ -3,7 +3,6 @@
 // Rule of the room: pure. What it holds is at most one packet of `maxPacketBytes` plus one chunk.
 //
 // Functions beside a class of plain fields: to find a method the VM compares its name with that of every field.
-import { copy } from "./bytes"
 import type { Malformed, Packet } from "./packets"
 
 /** The first byte of a PUBLISH with QoS 0, which has no fault (3.3.1), retained or not. */
@@ -56,7 +55,6 @@ export class Framer {
  * pushing another one before that throws. After a malformed packet, bytes are dropped.
  */
 export function pushChunk(framer: Framer, chunk: Buffer) {
-    if (framer.dead) return
     if (framer.chunk !== undefined)
         throw new Error("push before the last chunk was used up")
     framer.chunk = chunk
@@ -77,6 +75,8 @@ export function resetFramer(framer: Framer) {
 export function endStream(framer: Framer) {
     resetFramer(framer)
     framer.dead = true
+    // What comes is looked at, and dropped, by nextPiece: the short way need not ask.
+    framer.headBytes = 1
 }
 
 /** Bytes held of a packet whose rest hasn't come yet, without the chunk at hand. */
@@ -86,7 +86,8 @@ export function heldBytes(framer: Framer): number {
 
 /** The next packet, or undefined when it needs more bytes or has met a malformed packet. Never loops over a body. */
 export function nextPacket(framer: Framer): Packet | undefined {
-    const { chunk, at } = framer
+    const chunk = framer.chunk
+    const at = framer.at
     if (chunk === undefined) return undefined
     const end = chunk.length
     if (framer.headBytes > 0) return nextPiece(framer, chunk, at, end)
@@ -119,6 +120,7 @@ function nextPiece(
     from: number,
     end: number,
 ): Packet | undefined {
+    if (framer.dead) return usedUp(framer)
     let at = from
     if (!framer.inBody) {
         let n = framer.headBytes
@@ -145,7 +147,8 @@ function nextPiece(
         framer.done = 0
     }
     const rest = end - at
-    const { bodyBytes, held } = framer
+    const bodyBytes = framer.bodyBytes
+    const held = framer.held
     if (rest < bodyBytes || held !== undefined || framer.oversize)
         return hold(framer, chunk, at, rest)
     return take(framer, chunk, at, at + bodyBytes, end)
@@ -158,7 +161,9 @@ function hold(
     at: number,
     rest: number,
 ): Packet | undefined {
-    const { bodyBytes, done, maxPacketBytes } = framer
+    const bodyBytes = framer.bodyBytes
+    const done = framer.done
+    const maxPacketBytes = framer.maxPacketBytes
     if (framer.held === undefined)
         framer.held = Buffer.alloc(
             bodyBytes < maxPacketBytes ? bodyBytes : maxPacketBytes,
@@ -167,7 +172,7 @@ function hold(
     const missing = bodyBytes - done
     const bytes = rest < missing ? rest : missing
     const room = held.length - done
-    if (room > 0) copy(held, done, chunk, at, bytes < room ? bytes : room)
+    if (room > 0) held.blitAt(done, chunk, at, bytes < room ? bytes : room)
     // Where a PUBLISH has its packet identifier may be beyond what is held.
     const idAt = 2 + ((held[0] << 8) | held[1]) - done
     if (idAt >= 0 && idAt < bytes) framer.skippedId = chunk[at + idAt] << 8
@@ -189,8 +194,8 @@ function take(
     else framer.chunk = undefined
     framer.inBody = false
     const packet = framer.decode(framer, source, at)
-    framer.headBytes = 0
     framer.oversize = false
+    if (!framer.dead) framer.headBytes = 0
     return packet
 }
 

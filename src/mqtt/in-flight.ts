@@ -15,7 +15,6 @@
 // and without its PUBACK, the message is suspected. Suspects are sent alone, so that the innocent are found out by
 // their PUBACK. From the second time on one is sent only after the session has been quiet for PROOF_MS, so
 // that a broker that closes on everything condemns nothing. The third time it is set aside.
-import { removeAt } from "./bytes"
 import {
     clearDup,
     markDup,
@@ -146,10 +145,10 @@ export abstract class InFlight implements Outbox<Flight>, Reliable {
     }
 
     retracts(session: Session, nowMs: number): boolean {
-        const { gone } = this
+        const gone = this.gone
         if (!gone || !gone.length) return false
         const subscription = gone[0]
-        removeAt(gone, 0)
+        gone.insert(0, -1)
         session.retract(subscription, nowMs)
         return true
     }
@@ -180,7 +179,7 @@ export function land(
     byPeer: boolean,
     nowMs: number,
 ): Flight | undefined {
-    const { sent } = q
+    const sent = q.sent
     q.upMs = -1
     q.sent = 0
     let poison = -1
@@ -195,7 +194,8 @@ export function land(
 
 /** When there is something to send: 0 for now, a time, or -1 for not before something else happens. */
 export function readyMs(q: InFlight, limit: number): number {
-    const { list, sent } = q
+    const list = q.list
+    const sent = q.sent
     if (q.upMs < 0 || sent === list.length || sent >= q.window || sent >= limit)
         return -1
     // A suspect goes alone: nothing follows it, and nothing is out before it.
@@ -209,11 +209,11 @@ export function readyMs(q: InFlight, limit: number): number {
 
 /** Sends the message whose turn it is; false when there is none, or the socket did not take it. */
 export function send(q: InFlight, session: Session, nowMs: number): boolean {
-    const { codec } = session
+    const codec = session.codec
     while (true) {
         const dueMs = readyMs(q, codec.receiveMaximum)
         if (dueMs < 0 || nowMs < dueMs) return false
-        const { sent } = q
+        const sent = q.sent
         const f = q.list[sent]
         const fault = codec.refuses ? faultOf(f, codec, nowMs) : undefined
         if (fault === undefined) {
@@ -255,7 +255,7 @@ export function acked(q: InFlight, packetId: number): Flight | undefined {
 }
 
 function find(q: InFlight, packetId: number, among: number): number {
-    const { list } = q
+    const list = q.list
     for (let i = 0; i < among; ++i) if (list[i].packetId === packetId) return i
     return -1
 }

@@ -1,7 +1,6 @@
 // What waits to be sent: packets that are ready, bounded in entries and in bytes. Pure.
 // When something does not fit, the oldest go: what is new is worth more to a monitoring system. A program
 // that wants another rule imports one of those below.
-import { removeAt } from "./bytes"
 import { topicOf } from "./encode"
 
 /** A packet that waits. */
@@ -73,7 +72,9 @@ export function put<T extends Entry>(
     outbox: Outbox<T>,
     entry: T,
 ): T[] | undefined {
-    const { list, held, overflow } = outbox
+    const list = outbox.list
+    const held = outbox.held
+    const overflow = outbox.overflow
     const bytes = entry.packet.length
     let dropped: T[] | undefined = undefined
     while (true) {
@@ -96,16 +97,18 @@ export function put<T extends Entry>(
 
 /** Whether something has to go for a packet of so many bytes. */
 export function isFull(outbox: Outbox<Entry>, newBytes: number): boolean {
-    const { maxEntries, maxBytes, bytes } = outbox
+    const maxEntries = outbox.maxEntries
+    const maxBytes = outbox.maxBytes
+    const bytes = outbox.bytes
     const entries = outbox.list.length
     return entries >= maxEntries || (entries > 0 && bytes + newBytes > maxBytes)
 }
 
 /** Takes the packet at an index of `list` out, in flight or not. */
 export function take<T extends Entry>(outbox: Outbox<T>, at: number): T {
-    const { list } = outbox
+    const list = outbox.list
     const entry = list[at]
-    removeAt(list, at)
+    list.insert(at, -1)
     if (at < outbox.held) outbox.held--
     outbox.bytes -= entry.packet.length
     return entry

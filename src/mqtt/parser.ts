@@ -14,7 +14,7 @@
 // session kept at the broker from other firmware with the same client id: connect once with
 // cleanSession to clear it.
 import { Why } from "../core/reason"
-import { copyOf, readText, wholeCharacters } from "./bytes"
+import { readText, wholeCharacters } from "./bytes"
 import { MAX_FILTERS } from "./encode"
 import { endStream, Framer } from "./framing"
 import type { Malformed, Packet, Publish } from "./packets"
@@ -49,7 +49,8 @@ function malformed(framer: Framer, why: Why): Malformed {
 }
 
 function headFault(framer: Framer): Malformed | undefined {
-    const { first, bodyBytes } = framer
+    const first = framer.first
+    const bodyBytes = framer.bodyBytes
     // The busiest first: PUBLISH with QoS 0, or with QoS 1.
     if (bodyBytes >= 0 && (first & 0xf4) === 0x30 && (first & 14) !== 8)
         return undefined
@@ -93,7 +94,8 @@ function flagsFault(first: number): Why {
 }
 
 function decode(framer: Framer, source: Buffer, at: number): Packet {
-    const { first, bodyBytes } = framer
+    const first = framer.first
+    const bodyBytes = framer.bodyBytes
     if (first >> 4 !== PacketType.publish)
         return decodeAnswer(framer, source, at)
     const topicBytes = (source[at] << 8) | source[at + 1]
@@ -107,8 +109,12 @@ function decode(framer: Framer, source: Buffer, at: number): Packet {
     const parser = framer as Parser
     // One like the last needs no second look. The device's decoder reads beyond a Buffer that ends inside a character.
     let topic = ""
-    if (source[at + 1 + topicBytes] < 0x80)
-        topic = copyOf(source, at + 2, topicBytes).toString()
+    if (source[at + 1 + topicBytes] < 0x80) {
+        // As copyOf, which would be one call more: two of these for each message.
+        const raw = Buffer.alloc(topicBytes)
+        raw.blitAt(0, source, at + 2, topicBytes)
+        topic = raw.toString()
+    }
     if (topic !== parser.topic) {
         topic = readText(source, at + 2, topicBytes) as string
         const why = topicFault(topic)
@@ -116,7 +122,8 @@ function decode(framer: Framer, source: Buffer, at: number): Packet {
         // With U+FFFD in it, what is ill-formed could look like it.
         parser.topic = topic.indexOf("\uFFFD") < 0 ? topic : undefined
     }
-    const payload = copyOf(source, at + payloadAt, bodyBytes - payloadAt)
+    const payload = Buffer.alloc(bodyBytes - payloadAt)
+    payload.blitAt(0, source, at + payloadAt, bodyBytes - payloadAt)
     const message: Publish = { type: "publish", topic, payload, qos: 0 }
     if (first === 0x30) return message
     return withFlags(framer, message, source, at + payloadAt)
@@ -128,7 +135,7 @@ function withFlags(
     source: Buffer,
     payloadAt: number,
 ): Packet {
-    const { first } = framer
+    const first = framer.first
     if (first & 1) message.retain = true
     if (first & 8) message.dup = true
     if (first & QOS) {
@@ -141,7 +148,7 @@ function withFlags(
 
 /** A PUBLISH that ends before its payload could begin. */
 function tooSmall(framer: Framer, topicBytes: number): Malformed {
-    const { bodyBytes } = framer
+    const bodyBytes = framer.bodyBytes
     let why = Why.noPacketId
     if (bodyBytes < 2) why = Why.noTopic
     else if (topicBytes === 0) why = Why.emptyTopic

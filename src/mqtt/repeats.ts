@@ -6,7 +6,6 @@
 // topic, length, head and tail of it are compared too, and only with messages from earlier connections of this session, for
 // within one connection nothing is sent twice. What is left: the same text to the same topic under the same identifier,
 // the first copy of it lost. Commands that must not be lost or run twice carry a key; see core/dedup.ts.
-import { removeAt } from "./bytes"
 import type { Publish } from "./packets"
 
 /** Messages that are remembered. Brokers keep 10 to 20 in flight. */
@@ -34,7 +33,8 @@ export function reconnected(taken: Repeats, sessionPresent: boolean) {
 
 /** Whether a QoS 1 message repeats one that has been taken; if not, it is remembered. */
 export function isRepeat(taken: Repeats, message: Publish): boolean {
-    const { ids, marks } = taken
+    const ids = taken.ids
+    const marks = taken.marks
     const mark = markOf(message)
     const packetId = message.packetId as number
     const at = ids.indexOf(packetId)
@@ -49,15 +49,15 @@ export function isRepeat(taken: Repeats, message: Publish): boolean {
 }
 
 function forget(taken: Repeats, at: number) {
-    removeAt(taken.ids, at)
-    removeAt(taken.marks, at)
+    taken.ids.insert(at, -1)
+    taken.marks.insert(at, -1)
     if (at < taken.earlier) taken.earlier--
 }
 
 /** A number of 32 bits that tells messages apart. */
 function markOf({ topic, payload }: Publish): number {
     const bytes = payload.length
-    const { length } = topic
+    const length = topic.length
     let mark = mix(length, bytes)
     const from = length - LOOK_BYTES
     for (let i = from > 0 ? from : 0; i < length; ++i)

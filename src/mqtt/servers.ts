@@ -130,7 +130,8 @@ export class ServerMoves {
     private find(word: string): Server | undefined {
         const named = parseServer(word, 0)
         if (named === undefined) return undefined
-        const { host, port } = named
+        const host = named.host
+        const port = named.port
         if (host === this.host && (port === 0 || port === this.port))
             return { host, port: this.port }
         for (const s of this.allowed)

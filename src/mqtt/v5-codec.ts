@@ -12,7 +12,6 @@ import {
     type Phase,
     type Verdict,
 } from "../core/verdict"
-import { copy } from "./bytes"
 import { mqtt311, type Codec, type Expires, type MakeCodec } from "./codec"
 import { begin, connectPacket, type ConnectOptions } from "./encode"
 import type { Connack, Packet } from "./packets"
@@ -89,13 +88,13 @@ export function insertSection(
         packet.length - head + varintBytes(sectionBytes) + sectionBytes
     const target = begin(packet[0], bodyBytes)
     const shift = target.length - bodyBytes - head
-    copy(target, head + shift, packet, head, at - head)
+    target.blitAt(head + shift, packet, head, at - head)
     let to = putVarint(target, at + shift, sectionBytes)
     if (section !== undefined) {
-        copy(target, to, section, 0, sectionBytes)
+        target.blitAt(to, section, 0, sectionBytes)
         to += sectionBytes
     }
-    copy(target, to, packet, at, packet.length - at)
+    target.blitAt(to, packet, at, packet.length - at)
     return target
 }
 
@@ -199,7 +198,7 @@ export class Codec5 implements Codec {
         this.unsupported = false
         this.garbled = false
         this.acceptedMs = -1
-        const { beside } = this
+        const beside = this.beside
         this.level = beside ? beside.choice.level : 5
         if (beside && this.level === 4) {
             this.parser = beside.codec.parser
@@ -264,7 +263,7 @@ export class Codec5 implements Codec {
 
     refuses(packet: Buffer, properties?: Buffer): string | undefined {
         if (this.level === 4) return undefined
-        const { maximumPacketBytes } = this
+        const maximumPacketBytes = this.maximumPacketBytes
         // [MQTT-3.2.2-11], [MQTT-3.2.2-15]
         if (this.maximumQos === 0 && packet[0] & 6)
             return "the broker takes no QoS 1"
@@ -293,7 +292,8 @@ export class Codec5 implements Codec {
     }
 
     private connack(packet: Connack) {
-        const { code, properties } = packet
+        const code = packet.code
+        const properties = packet.properties
         this.unsupported =
             code === UNSUPPORTED_VERSION ||
             (code === 1 && (this.level === 4 || packet.level === 4)) ||
@@ -348,7 +348,8 @@ export class Codec5 implements Codec {
         nowMs: number,
     ): Verdict {
         let verdict = failure
-        const { beside, servers } = this
+        const beside = this.beside
+        const servers = this.servers
         if (beside) verdict = this.reviewVersion(failure, phase, flap, nowMs)
         if (servers === undefined) return verdict
         if (phase === "session" && !flap) servers.lasted()

@@ -9,7 +9,8 @@ import { PropertyId, putU32, valueAt } from "./v5-properties"
  * `expiry` of `mqtt5` and `mqttAuto`.
  */
 export function messageExpiry(entry: Entry, nowMs: number): boolean {
-    const { properties, sinceMs } = entry
+    const properties = entry.properties
+    const sinceMs = entry.sinceMs
     const seconds = Math.floor((nowMs - sinceMs) / 1000)
     if (properties === undefined || seconds < 1) return false
     const at = valueAt(properties, PropertyId.messageExpiry)

@@ -48,7 +48,7 @@ export class Parser5 extends Framer {
     }
 
     read(source: Buffer, at: number): Packet {
-        const { reader } = this
+        const reader = this.reader
         reader.begin(source, at, this.bodyBytes)
         const packet = this.packet()
         const wrong = reader.fault
@@ -74,7 +74,9 @@ export class Parser5 extends Framer {
 
     /** What is wrong with the packet's fixed header, known before its body has come. */
     faultOfHead(): Malformed | undefined {
-        const { first, bodyBytes, maxPacketBytes } = this
+        const first = this.first
+        const bodyBytes = this.bodyBytes
+        const maxPacketBytes = this.maxPacketBytes
         const type = first >> 4
         const lengthBytes = this.headBytes - 1
         if (bodyBytes < 0)

@@ -2,7 +2,7 @@
 // Rule of the room: pure. Of more than MAX_PROPERTIES in one packet the rest is skipped unread, because
 // the VM ends a program that works too long without a pause.
 import { MAX_INT, mustBe } from "../core/int"
-import { copy, copyOf, readText, sizeOf, textFault } from "./bytes"
+import { copyOf, readText, sizeOf, textFault } from "./bytes"
 
 /** Property identifiers (2.2.2.2). */
 export const enum PropertyId {
@@ -206,7 +206,7 @@ export function numberOf(
 
 /** Where the value of the first property with this id stands in encoded ones, or -1. Any bytes may be asked about. */
 export function valueAt(encoded: Buffer, id: PropertyId): number {
-    const { length } = encoded
+    const length = encoded.length
     let at = 0
     while (at < length) {
         const own = encoded[at++]
@@ -264,7 +264,9 @@ function valueBytes(form: number, value: number | string | Buffer): number {
 
 /** Throws unless a property can stand where it is wanted and has a possible value. */
 function check(owner: Owner, p: Property) {
-    const { id, value, name } = p
+    const id = p.id
+    const value = p.value
+    const name = p.name
     const kind = shape(id)
     const form = kind & FORM_MASK
     const what = `property ${id}`
@@ -367,7 +369,7 @@ export function putU32(target: Buffer, at: number, value: number): number {
 
 function putText(target: Buffer, at: number, value: string | Buffer): number {
     const bytes = sizeOf(value)
-    copy(target, at + 2, value, 0, bytes)
+    target.blitAt(at + 2, value, 0, bytes)
     return putU16(target, at, bytes) + bytes
 }
 

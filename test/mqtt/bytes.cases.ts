@@ -1,13 +1,6 @@
-// UTF-8 and native copies behave alike in the VM and under Node.
+// UTF-8, and the device's own methods as Node is given them, behave alike in the VM and under Node.
 import { type Case, equal } from "../cases"
-import {
-    copy,
-    copyOf,
-    readText,
-    sizeOf,
-    utf8Bytes,
-    wholeCharacters,
-} from "../../src/mqtt/bytes"
+import { copyOf, readText, sizeOf, wholeCharacters } from "../../src/mqtt/bytes"
 
 function text(hex: string): string | undefined {
     const source = Buffer.from(hex, "hex")
@@ -24,19 +17,30 @@ export function cases(): Case[] {
         {
             name: "lengths are bytes of UTF-8: 1, 2, 3 and 4 a character",
             run: () => {
-                equal(utf8Bytes(""), 0)
-                equal(utf8Bytes("aü€😀"), 10)
+                equal("".byteLength, 0)
+                equal("aü€😀".byteLength, 10)
                 equal(sizeOf("ü"), 2)
                 equal(sizeOf(Buffer.alloc(3)), 3)
             },
         },
         {
-            name: "copy takes a part of a string's bytes or of a Buffer",
+            name: "blitAt takes a part of a string's bytes or of a Buffer",
             run: () => {
                 const target = Buffer.alloc(6)
-                copy(target, 1, "xü€", 1, 2)
-                copy(target, 4, Buffer.from("0102030405", "hex"), 2, 2)
+                target.blitAt(1, "xü€", 1, 2)
+                target.blitAt(4, Buffer.from("0102030405", "hex"), 2, 2)
                 equal(target.toString("hex"), "00c3bc000304")
+            },
+        },
+        {
+            name: "insert with a negative count takes elements out",
+            run: () => {
+                const list = [1, 2, 3, 4]
+                list.insert(1, -2)
+                equal(list.length, 2)
+                equal(list[1], 4)
+                list.insert(0, -1)
+                equal(list[0], 4)
             },
         },
         {

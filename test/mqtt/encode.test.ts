@@ -204,15 +204,3 @@ test("strings of 65,535 bytes go out, longer ones are refused by name", () => {
             ),
         )
 })
-
-test("half a surrogate pair in a client id is refused", () => {
-    assert.throws(
-        () =>
-            checkConnect({
-                clientId: "a\ud800",
-                keepAliveSeconds: 0,
-                cleanSession: true,
-            }),
-        /RangeError: clientId holds half a surrogate pair \[MQTT-1.5.3-1\]/,
-    )
-})
