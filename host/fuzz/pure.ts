@@ -145,13 +145,13 @@ function makeSession() {
             deliver() {
                 delivered++
             },
-            skipped() {},
-            refused() {},
-            unsent() {},
+            dropped() {},
             violation: end,
             dismissed: end,
             silent: end,
         },
+        // Something waits already, so that each message comes by `deliver`.
+        [0],
     )
     const FILTERS = ["a/+", "#", "dev/cmd/+", "none"]
     for (const filter of FILTERS) {

@@ -134,8 +134,8 @@ export const MUTANTS: Mutant[] = [
     {
         name: "a message is delivered twice",
         file: "src/mqtt/session.ts",
-        from: "session.port.deliver(s, packet)",
-        to: "for (let i = 0; i < 2; ++i) session.port.deliver(s, packet)",
+        from: "session.calls.push(s, packet)",
+        to: "session.calls.push(s, packet, s, packet)",
     },
     {
         name: "the outbox has no limit",

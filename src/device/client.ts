@@ -19,6 +19,7 @@ import { sizeOf } from "../mqtt/bytes"
 import { publishPacket } from "../mqtt/encode"
 import type { Publish } from "../mqtt/packets"
 import {
+    byBroker,
     hear,
     sendPacket,
     Session,
@@ -293,7 +294,8 @@ export class Client {
         const outbox = parts.outbox
         const link = parts.link
         const effects = new Effects(this)
-        this.session = new Session(parts, effects)
+        this.handlers = new Handlers(this.counters)
+        this.session = new Session(parts, effects, this.handlers.calls)
         const random = deviceRandom()
         const backoff = strategies
             ? strategies(policy, random)
@@ -307,7 +309,6 @@ export class Client {
         if (explain) connection.explain = explain
         if (qos1) qos1.attach(this)
         if (outbox) outbox.attach(this)
-        this.handlers = new Handlers(this.counters)
         const self = this
         socketClose() // what a crash left open
         this.listen()
@@ -591,14 +592,7 @@ class Effects implements Port, SessionPort {
 
     deliver(subscription: Subscription, message: Publish) {
         const client = this.client
-        const handlers = client.handlers
-        const calls = handlers.calls
-        let taken = true
-        // Mostly nothing waits: no call for that.
-        if (calls.length === 0) calls.push(subscription, message)
-        else taken = addCall(handlers, subscription, message)
-        if (taken) client.counters.received++
-        else {
+        if (!addCall(client.handlers, subscription, message)) {
             const bytes = messageBytes(message)
             client.dropped("in", message.topic, bytes, "handlers too slow", 1)
         }
@@ -618,18 +612,14 @@ class Effects implements Port, SessionPort {
         connection.accepted(sessionPresent, nowMs)
     }
 
-    skipped(topic: string, packetBytes: number) {
-        const reason = "larger than packet limit"
-        this.client.dropped("in", topic, packetBytes, reason, 1)
-    }
-
-    unsent(topic: string, packetBytes: number, fault: string) {
-        this.client.dropped("out", topic, packetBytes, fault, 1)
-    }
-
-    refused({ topicFilter, why }: Subscription) {
-        const reason = "refused " + byBroker(why)
-        this.client.dropped("subscription", topicFilter, undefined, reason, 0)
+    dropped(
+        what: string,
+        topic: string,
+        bytes: number | undefined,
+        reason: string,
+        count: number,
+    ) {
+        this.client.dropped(what, topic, bytes, reason, count)
     }
 
     /** Waiting cures no broken peer in a hurry: the slow lane, not the schedule. */
@@ -923,11 +913,6 @@ function subscribed(state: SubscriptionState, why?: string): Outcome {
         default:
             return "queued"
     }
-}
-
-/** The broker's refusal, with its words if it has any. */
-function byBroker(why: string | undefined): string {
-    return why ? "by the broker: " + why : "by the broker"
 }
 
 /** Wakes the supervisor unless it looks by then (never: -1) anyway. */

@@ -26,8 +26,9 @@ export class Handlers {
     /** Calls since time last had a chance to pass. */
     streak = 0
 
-    /** @param counters where a handler that throws is counted */
-    constructor(readonly counters: { handlerErrors: number }) {}
+    constructor(
+        readonly counters: { received: number; handlerErrors: number },
+    ) {}
 }
 
 /**
@@ -89,6 +90,7 @@ export async function runCalls(handlers: Handlers) {
         calls.insert(0, -2)
         if (owner.state !== "dropped")
             try {
+                if (arg) if (arg.payload) handlers.counters.received++
                 await owner.handlers[0](arg)
             } catch (e) {
                 handlers.counters.handlerErrors++

@@ -73,14 +73,19 @@ export interface SessionPort {
     send(packet: Buffer): number
     /** CONNACK came. */
     connack(code: number, sessionPresent: boolean): void
-    /** A message for one subscription. */
+    /** A message for one subscription, while `Session.calls` is not empty. */
     deliver(subscription: Subscription, message: Publish): void
-    /** A message larger than maxPacketBytes was skipped. */
-    skipped(topic: string, packetBytes: number): void
-    /** The birth or the farewell could not go: the broker would not take it. */
-    unsent(topic: string, packetBytes: number, fault: string): void
-    /** The broker refuses a subscription. */
-    refused(subscription: Subscription): void
+    /**
+     * Something will not be: a message "in" that is larger than maxPacketBytes, one "out" (birth or farewell) that the broker
+     * would not take, or a "subscription" that it refuses, which has no bytes. `count` says how many messages that is.
+     */
+    dropped(
+        what: string,
+        topic: string,
+        packetBytes: number | undefined,
+        reason: string,
+        count: number,
+    ): void
     /** The broker ends the connection and says why (MQTT 5). */
     dismissed(code: number): void
     /** Something that no correct peer does; the connection must go. */
@@ -141,9 +146,11 @@ export class Session {
     askAgainMs!: number
     pingAfterMs!: number
 
+    /** @param calls what handlers are to be called with, subscription and message by turns; the owner's to empty */
     constructor(
         readonly options: SessionOptions,
         readonly port: SessionPort,
+        readonly calls: any[],
     ) {
         this.codec = options.codec
         endStream(this.codec.parser)
@@ -315,7 +322,9 @@ export function hear(session: Session, nowMs: number, chunk?: Buffer): boolean {
                 }
                 if (s.state === "refused") continue
                 if (s.state === "dropped") continue
-                session.port.deliver(s, packet)
+                // Mostly nothing waits: no call for that.
+                if (session.calls.length === 0) session.calls.push(s, packet)
+                else session.port.deliver(s, packet)
             }
             return parser.chunk !== undefined
         }
@@ -362,8 +371,13 @@ function handle(session: Session, packet: Packet, nowMs: number) {
     switch (packet.type) {
         case "oversize":
             if (packet.qos) acknowledge(session, packet.packetId, nowMs)
-            session.port.skipped(packet.topic, packet.packetBytes)
-            return
+            return session.port.dropped(
+                "in",
+                packet.topic,
+                packet.packetBytes,
+                "larger than packet limit",
+                1,
+            )
         case "suback":
             return suback(session, packet, nowMs)
         case "unsuback": {
@@ -412,7 +426,7 @@ function announce(
     const codec = session.codec
     const packet = publishPacket(topic, payload, 0, retain, 0, false)
     const fault = codec.refuses && codec.refuses(packet)
-    if (fault) session.port.unsent(topic, packet.length, fault)
+    if (fault) session.port.dropped("out", topic, packet.length, fault, 1)
     else sendPacket(session, packet, nowMs)
 }
 
@@ -476,7 +490,8 @@ function suback(
     if (s.state === "refused") {
         if (reason !== undefined)
             s.why = session.codec.verdict(codes[0], false).reason as string
-        session.port.refused(s)
+        const words = "refused " + byBroker(s.why)
+        session.port.dropped("subscription", s.topicFilter, undefined, words, 0)
         session.askAgainMs = nowMs + ASK_AGAIN_MS
     }
     askMore(session, nowMs)
@@ -505,4 +520,9 @@ function expire(session: Session, nowMs: number) {
 function settle(s: Subscription, state: SubscriptionState) {
     s.state = state
     if (s.settled === undefined) s.settled = state
+}
+
+/** The broker's refusal, with its words if it has any. */
+export function byBroker(why: string | undefined): string {
+    return why ? "by the broker: " + why : "by the broker"
 }

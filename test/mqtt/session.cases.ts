@@ -77,7 +77,8 @@ export class World implements SessionPort {
     code = 0
 
     constructor(readonly options: SessionOptions = defaultOptions()) {
-        this.session = new Session(options, this)
+        // Something waits already, so that each message comes by `deliver`, in order with all else.
+        this.session = new Session(options, this, [0])
     }
 
     note(what: string) {
@@ -103,12 +104,9 @@ export class World implements SessionPort {
             `${subscription.topicFilter} gets ${topic}=${payload.toString()}`,
         )
     }
-    skipped(topic: string, packetBytes: number) {
-        this.note(`skipped ${topic} of ${packetBytes}`)
-    }
-    refused() {}
-    unsent(topic: string, packetBytes: number, fault: string) {
-        this.note(`unsent ${topic} of ${packetBytes}: ${fault}`)
+    dropped(what: string, topic: string, bytes: number, reason: string) {
+        if (what === "in") this.note(`skipped ${topic} of ${bytes}`)
+        if (what === "out") this.note(`unsent ${topic} of ${bytes}: ${reason}`)
     }
     violation(reason: Reason) {
         this.note(`violation ${wordsOf(reason)}`)
