@@ -16,6 +16,7 @@ const PROVEN_STABLE_MS = 600000
  * One connection's backoff. Call begin() for the first wait, failed() after each failed attempt, accepted() at
  * CONNACK 0 and ended() when that session is over; each wait returned is in milliseconds. The policy is shared,
  * not copied, and has passed checkPolicy. No method allocates.
+ * @devsWhenUsed
  */
 export class AdaptiveBackoff {
     /** adopt() replaces it. */
@@ -115,7 +116,6 @@ export class AdaptiveBackoff {
     /**
      * Another policy from now on. A wait that runs stays as it was drawn, and the outage goes on with what it has proven: news
      * at every connection must not keep the waits from growing. The ceiling comes within the new policy's bounds.
-     * @devsWhenUsed
      */
     adopt(policy: Policy): void {
         this.policy = policy

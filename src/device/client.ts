@@ -536,6 +536,7 @@ export class Client {
 /**
  * What connection and session do to the device. An object of its own with one field: on Client, to find a
  * method takes a comparison with every field.
+ * @devsWhenUsed
  */
 class Effects implements Port, SessionPort {
     constructor(private readonly client: Client) {}
