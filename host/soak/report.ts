@@ -76,7 +76,7 @@ export class Tally {
             .join(", ")
         const failed = this.failures.length
         return [
-            `${this.seeds} seeds, ${span(deviceSeconds * 1000)} of device time ` +
+            `${this.seeds} ${this.seeds === 1 ? "seed" : "seeds"}, ${span(deviceSeconds * 1000)} of device time ` +
                 `in ${span(wallMs)}: ${rate} device-seconds a second`,
             `the devices: ${did || "nothing"}`,
             `troubles that took effect: ${table || "none"}`,

@@ -30,6 +30,7 @@ export const enum Why {
     noPingresp,
     closed,
     noPuback,
+    flooded,
     // CONNACK, MQTT 3.1.1: 1 to 5 in order
     unknownCode,
     badVersion,
@@ -107,6 +108,8 @@ export function wordsOf(reason: Reason): string {
             return "connection closed"
         case Why.noPuback:
             return "no PUBACK in time"
+        case Why.flooded:
+            return "input too fast"
         case Why.badVersion:
             return "unacceptable protocol version"
         case Why.badClientId:

@@ -798,7 +798,7 @@ function heard(client: Client, event: string, arg: Buffer | string) {
         if (client.flooded) return
         client.flooded = true
         client.dropped("chunk in", undefined, arg.length, "input too fast", 1)
-        event = "native"
+        event = "flooded"
     }
     events.push(event)
     events.push(arg)
@@ -815,6 +815,8 @@ async function socketEvent(client: Client) {
         if (more) await takeMore(client)
         else await waitForHandlers(client)
     } else if (event === "open") client.connection.opened(ds.millis())
+    else if (event === "flooded")
+        client.connection.broken(retry(Why.flooded), ds.millis())
     else socketFailed(client, event === "close" ? "closed" : event, arg + "")
     client.work -= WORK_OF_POST
     if (client.work <= 0) await breathe(client)

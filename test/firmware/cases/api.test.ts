@@ -254,6 +254,25 @@ describe("handlers", () => {
             })
         })
 
+    test("ten messages in each millisecond: the connection is given up, and its line says why", async () => {
+        await withApp({ scene: ["puppet"] }, async bench => {
+            const { world, broker, device, untilPrint } = bench
+            await untilPrint("ready", 1, 20_000)
+            const { latest } = broker
+            for (let ms = 0; ms < 500 && latest.isOpen; ++ms) {
+                latest.oneSegment(() => {
+                    for (let k = 0; k < 10; ++k) latest.publish("nobody", "1")
+                })
+                await world.run(1)
+            }
+            await world.run(100)
+            assert.equal(device.last("lost").reason, "input too fast")
+            assert.equal(device.last("drop").what, "chunk in")
+            await world.run(device.last("retry").delayMs + 1000)
+            assert.ok(device.isConnected)
+        })
+    })
+
     test("a bug of the client met by a message costs the connection, and the next comes when the log says", async () => {
         await withApp({ scene: ["puppet"] }, async bench => {
             const { world, broker, device, untilPrint } = bench
