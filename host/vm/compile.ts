@@ -18,7 +18,22 @@ import { CACHE, CONFIG, folderOf, PROJECT } from "./program"
 interface Devs {
     /** `devs build`; what it prints goes to the console. */
     buildOnce(file: string, options: { stats: true }): Promise<void>
+    /** The version of programs that are built without git. */
+    version: string
 }
+
+/**
+ * Without git `devs` puts no version into a program, and by that the restart limit tells one build from another. This
+ * goes to the end of its source.
+ */
+const VERSIONED = `
+const readPackage = compilePackageJson
+compilePackageJson = (folder, file, config, errors) => {
+    readPackage(folder, file, config, errors)
+    config.hwInfo["@version"] ??= module.exports.version
+}
+module.exports = { buildOnce }
+`
 
 const LINKS = ["src", "devs", "test", "boards", "node_modules", ...CONFIG]
 
@@ -38,7 +53,7 @@ function loadDevs(): Devs {
     }
     devs.filename = path
     devs.paths = [join(PROJECT, "node_modules"), dirname(path)]
-    devs._compile(`${text}\nmodule.exports = { buildOnce };\n`, path)
+    devs._compile(text + VERSIONED, path)
     return devs.exports as Devs
 }
 
@@ -66,6 +81,9 @@ async function compile(devs: Devs, file: string) {
     const folder = folderOf(file)
     if (existsSync(folder)) return
     rmSync(OUT, { recursive: true, force: true })
+    const { version } = JSON.parse(readFileSync("package.json", "utf8"))
+    // The folder's name ends with a hash of the sources.
+    devs.version = `v${version}-${folder.slice(-16, -9)}`
     const report = await listen(() => devs.buildOnce(file, { stats: true }))
     if (existsSync(join(OUT, "bytecode.devs"))) {
         writeFileSync(join(OUT, "report.txt"), report)

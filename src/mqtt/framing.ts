@@ -97,9 +97,10 @@ export function nextPacket(framer: Framer): Packet | undefined {
         const nextAt = at + 2 + bodyBytes
         if (nextAt <= end)
             if (bodyBytes + 2 <= framer.maxPacketBytes) {
-                framer.first = chunk[at]
+                const first = chunk[at]
+                framer.first = first
                 framer.bodyBytes = bodyBytes
-                if ((framer.first & MESSAGE_MASK) !== MESSAGE) {
+                if ((first & MESSAGE_MASK) !== MESSAGE) {
                     framer.headBytes = 2
                     const fault = framer.headFault(framer)
                     if (fault !== undefined) return fault

@@ -1,9 +1,18 @@
 // Which files a compiled program is remembered by: those it is made of, all of them, and no others.
 import assert from "node:assert/strict"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import {
+    appendFileSync,
+    mkdirSync,
+    mkdtempSync,
+    readdirSync,
+    readFileSync,
+    rmSync,
+    writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { test } from "node:test"
+import { Tree } from "../../host/mutants/tree"
 import { loadProgram, PROJECT } from "../../host/vm/program"
 import { sourcesOf } from "../../host/vm/sources"
 
@@ -44,4 +53,30 @@ test("the compiler read no other file of the project", () => {
     }
     const minimal = sourcesOf(PROJECT, "devs/minimal.ts")
     assert.ok(!minimal.has("src/main.ts"))
+})
+
+test("in a folder without git two builds have two versions: package.json's and a hash of the sources", async () => {
+    const tree = new Tree()
+    try {
+        const file = "devs/minimal.ts"
+        const version = async () => {
+            const args = ["--import", "tsx", "host/vm/compile.ts", file]
+            const { code, output } = await tree.node(args, 120_000)
+            assert.equal(code, 0, output)
+            const programs = join(tree.folder, ".devicescript/programs")
+            const found = readdirSync(programs).map(name =>
+                readFileSync(join(programs, name, "bytecode.devs"), "latin1"),
+            )
+            rmSync(programs, { recursive: true })
+            return /v\d+\.\d+\.\d+-[0-9a-f]{7}\0/.exec(found.join())?.[0]
+        }
+        const first = await version()
+        assert.ok(first)
+        appendFileSync(join(tree.folder, file), "console.log(1)\n")
+        const second = await version()
+        assert.ok(second)
+        assert.notEqual(first, second)
+    } finally {
+        tree.close()
+    }
 })
