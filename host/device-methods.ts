@@ -38,7 +38,7 @@ Object.defineProperty(Buffer.prototype, "blitAt", {
 
 Object.defineProperty(String.prototype, "byteLength", {
     get: function (this: string) {
-        return Buffer.byteLength(this)
+        return Buffer.byteLength(String(this))
     },
 })
 

@@ -38,6 +38,8 @@ export const CACHE = join(PROJECT, ".devicescript/programs")
 export const CONFIG = ["package.json", "devsconfig.json"]
 
 const memory = new Map<string, Program>()
+/** What the compiler said of those that can't be compiled: it would say the same again, some seconds later. */
+const failures = new Map<string, string>()
 
 /**
  * The compiled program; compiles it when nothing in the cache fits its sources.
@@ -71,11 +73,15 @@ const compilerArgs = (files: string[]) => [
 
 function compile(file: string, folder: string) {
     if (existsSync(folder)) return
+    const failure = failures.get(folder)
+    if (failure !== undefined) throw new Error(failure)
     const run = spawnSync(process.execPath, compilerArgs([file]), {
         cwd: PROJECT,
         encoding: "utf8",
     })
-    if (!existsSync(folder)) throw new Error(run.stderr)
+    if (existsSync(folder)) return
+    failures.set(folder, run.stderr)
+    throw new Error(run.stderr)
 }
 
 /**

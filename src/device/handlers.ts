@@ -44,9 +44,16 @@ export function addCall(handlers: Handlers, owner: Owner, arg: any): boolean {
     return true
 }
 
-/** No room for another message. */
+/** No room for another message like the last: as large, and for as many handlers. */
 export function isFull({ calls }: Handlers): boolean {
-    return calls.length > 0 && !hasRoom(calls, 1)
+    let end = calls.length
+    const last = calls[end - 1]
+    let bytes = 0
+    for (let i = end - 1; i > 0 && calls[i] === last; i -= 2) {
+        end += 2
+        bytes += bytesOf(last)
+    }
+    return end > MAX_CALLS + MAX_CALLS || !hasRoom(calls, bytes)
 }
 
 /** Bytes are counted when something waits, which is seldom, and not for each message. */

@@ -23,7 +23,7 @@ export class Framer {
     /** What was pushed and has not all been looked at. */
     chunk: Buffer | undefined = undefined
     at = 0
-    /** Bytes of the fixed header that have come. */
+    /** Bytes of the fixed header that have come; 1 when `dead`. */
     headBytes = 0
     /** The first byte of the packet: type and flags. */
     first = 0

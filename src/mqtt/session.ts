@@ -296,7 +296,7 @@ export function hear(session: Session, nowMs: number, chunk?: Buffer): boolean {
             // The next PINGREQ may be due before this one's time is up.
             session.stirred = true
         }
-        // As pushChunk, which would be one call more.
+        // As pushChunk, which would be one call more. The last chunk is used up: until then this answers true.
         parser.chunk = chunk
         parser.at = 0
     }

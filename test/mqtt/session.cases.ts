@@ -661,6 +661,19 @@ export function cases(): Case[] {
             },
         },
         {
+            name: "while nothing waits a message goes straight to where the handlers' calls wait",
+            run: () => {
+                const w = upWith("a/+", "b", "#", "a/x")
+                const { calls, subscriptions } = w.session
+                calls.insert(0, -1)
+                w.hears(publish("a/x", "1", 0))
+                w.expect("# gets a/x=1, a/x gets a/x=1")
+                equal(calls.length, 2)
+                equal(calls[0], subscriptions[0])
+                equal(calls[1].topic, "a/x")
+            },
+        },
+        {
             name: "no more than four SUBSCRIBE wait for their answers at a time",
             run: () => {
                 const w = upWith()

@@ -229,6 +229,37 @@ describe("handlers", () => {
         })
     })
 
+    test("ten messages in one segment, for three handlers each: all thirty calls are made, in order", async () => {
+        const filters = ["w/x", "w/+", "#"]
+        await withApp({ scene: ["listen", filters] }, async bench => {
+            const { world, broker, device, untilPrint, prints } = bench
+            await untilPrint("sub", 3, 20_000)
+            broker.latest.oneSegment(() => {
+                for (let i = 0; i < 10; ++i) broker.latest.publish("w/x", "1")
+            })
+            await world.run(1000)
+            assert.deepEqual(
+                prints("got").map(p => p.index),
+                Array.from({ length: 30 }, (_, i) => i % 3),
+            )
+            assert.equal(device.said("drop").length, 0)
+        })
+    })
+
+    test("a burst of large messages, a little faster than their handler: each is waited for", async () => {
+        await withPuppet(async ({ world, device, send, untilPrint }) => {
+            for (let i = 0; i < 20; ++i) {
+                send("nap", "3".padEnd(900, " "))
+                await world.run(2)
+            }
+            await world.run(1000)
+            send("count")
+            const { counters } = await untilPrint("counters", 1, 1000)
+            assert.equal(counters.dropped, 0)
+            assert.equal(device.said("drop").length, 0)
+        })
+    })
+
     const floods: [string, string, number][] = [
         ["two messages in each millisecond, for nobody", "nobody", 2],
         ["messages as fast as their handler", "do/nap", 1],
