@@ -97,10 +97,9 @@ export function nextPacket(framer: Framer): Packet | undefined {
         const nextAt = at + 2 + bodyBytes
         if (nextAt <= end)
             if (bodyBytes + 2 <= framer.maxPacketBytes) {
-                const first = chunk[at]
-                framer.first = first
+                framer.first = chunk[at]
                 framer.bodyBytes = bodyBytes
-                if ((first & MESSAGE_MASK) !== MESSAGE) {
+                if ((framer.first & MESSAGE_MASK) !== MESSAGE) {
                     framer.headBytes = 2
                     const fault = framer.headFault(framer)
                     if (fault !== undefined) return fault
