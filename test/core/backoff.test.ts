@@ -2,6 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
+import { AdaptiveBackoff } from "../../src/core/adaptive"
 import { Backoff } from "../../src/core/backoff"
 import {
     checkPolicy,
@@ -307,7 +308,7 @@ function generator(words: number[]): Sfc32 {
 
 /** One step of both; what each answered. */
 function both(
-    ours: Backoff,
+    ours: AdaptiveBackoff,
     oracle: Oracle,
     step: Step,
     nowMs: number,
@@ -330,6 +331,20 @@ function both(
     }
 }
 
+function agree(ours: AdaptiveBackoff, steps: Step[], words: number[]) {
+    const oracle = new Oracle(ours.policy, generator(words))
+    steps.forEach((step, i) => {
+        const [got, expected] = both(ours, oracle, step, i * 1e7)
+        assert.equal(got, expected, JSON.stringify(step))
+        assert.equal(ours.ceilingMs, oracle.ceiling, "ceiling")
+        assert.equal(ours.proven, oracle.proven, "proven")
+        assert.equal(ours.connackWaitMs, oracle.connack, "CONNACK")
+        assert.equal(ours.attempts, oracle.attempts, "attempts")
+    })
+}
+
+const PLAIN: Jitter = "proportional"
+
 test("any policy, any failures: waits, ceiling, proof and CONNACK wait are those of the design", () => {
     fc.assert(
         fc.property(
@@ -338,16 +353,10 @@ test("any policy, any failures: waits, ceiling, proof and CONNACK wait are those
             anyWords,
             (policy, steps, words) => {
                 checkPolicy(policy)
-                const ours = new Backoff(policy, generator(words))
-                const oracle = new Oracle(policy, generator(words))
-                steps.forEach((step, i) => {
-                    const [got, expected] = both(ours, oracle, step, i * 1e7)
-                    assert.equal(got, expected, JSON.stringify(step))
-                    assert.equal(ours.ceilingMs, oracle.ceiling, "ceiling")
-                    assert.equal(ours.proven, oracle.proven, "proven")
-                    assert.equal(ours.connackWaitMs, oracle.connack, "CONNACK")
-                    assert.equal(ours.attempts, oracle.attempts, "attempts")
-                })
+                agree(new Backoff(policy, generator(words)), steps, words)
+                // All that a program without `allStrategies` carries, and all that it needs for such a policy.
+                const own = { ...policy, spreadMs: 0, jitter: PLAIN }
+                agree(new AdaptiveBackoff(own, generator(words)), steps, words)
             },
         ),
         { numRuns: 4000, seed: 1 },
