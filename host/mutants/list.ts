@@ -48,6 +48,12 @@ export const MUTANTS: Mutant[] = [
         to: "return span(minMs, 1, limitNow(b), b.random)",
     },
     {
+        name: "the same first ceiling for all devices that have every strategy",
+        file: "src/core/backoff.ts",
+        from: "return span(low, minMs, limit, this.random)",
+        to: "return span(low, 1, limit, this.random)",
+    },
+    {
         name: "bad credentials are retried on the schedule",
         file: "src/core/adaptive.ts",
         from: 'if (lane === "slow") {\n        if (b.slow)',
