@@ -154,7 +154,11 @@ async function play(
     await herd.start(proxy.port, outage)
     const all = () => upMs.size === devices
     if (!(await until(startS(outage) * 1000, all))) return undefined
-    if (!all()) throw new Error(`${upMs.size} of ${devices} clients connected`)
+    if (!all()) {
+        const attempts = watch.attemptsMs.length
+        const text = `in ${startS(outage)} s, with ${attempts} attempts`
+        throw new Error(`${upMs.size} of ${devices} clients connected ${text}`)
+    }
     if (!(await until(calmS * 1000, () => false))) return undefined
 
     const away = proxy.fault(faults.refuse())
