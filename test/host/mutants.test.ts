@@ -1,4 +1,4 @@
-// A way to break the firmware whose text is gone from its file breaks nothing: `npm run mutants`, which takes hours, would say so late.
+// A way to break the firmware whose text is gone from its file breaks nothing: `npm run mutants` would say so late.
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,4 +1,4 @@
-// Which files a compiled program is remembered by: those it is made of, all of them, and no others.
+// Which files a compiled program is remembered by: those it is made of, all of them, and no others; and its version without git.
 import assert from "node:assert/strict"
 import {
     mkdirSync,
